@@ -1,0 +1,43 @@
+"""mlxcel_lab: a workbench for the exact-prefix snapshot store of an LLM server on MLX.
+
+The public names, nothing else. They load on first use, so that the store and the configuration never pay for MLX.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+_HOME = {
+    "PromptCacheConfig": "config",
+    "resolve": "config",
+    "Bucket": "store",
+    "CacheKey": "store",
+    "Journal": "store",
+    "Origin": "store",
+    "Snapshot": "store",
+    "SnapshotStore": "store",
+}
+
+if TYPE_CHECKING:
+    from .config import PromptCacheConfig as PromptCacheConfig
+    from .config import resolve as resolve
+    from .store import Bucket as Bucket
+    from .store import CacheKey as CacheKey
+    from .store import Journal as Journal
+    from .store import Origin as Origin
+    from .store import Snapshot as Snapshot
+    from .store import SnapshotStore as SnapshotStore
+
+__all__ = [*_HOME]
+__version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOME])

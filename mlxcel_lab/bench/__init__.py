@@ -1,0 +1,1 @@
+"""Measurements: each prints its conditions and both sides of its ratio."""

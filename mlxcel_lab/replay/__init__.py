@@ -1,0 +1,1 @@
+"""Traces without a model: readers, generators, simulation, peers."""
