@@ -41,3 +41,17 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted([*globals(), *_HOME])
+
+
+def load_ipython_extension(ipython: Any) -> None:
+    """`%load_ext mlxcel_lab`: charts are drawn offline, in trusted notebooks and in others."""
+    from .view import altair_renderer
+
+    altair_renderer.register()
+
+
+def unload_ipython_extension(ipython: Any) -> None:
+    """`%unload_ext mlxcel_lab`: Altair is as it was."""
+    from .view import altair_renderer
+
+    altair_renderer.unregister()
