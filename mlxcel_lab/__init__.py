@@ -17,11 +17,15 @@ _HOME = {
     "Origin": "store",
     "Snapshot": "store",
     "SnapshotStore": "store",
+    "lab_models": "engine",
+    "load": "engine",
 }
 
 if TYPE_CHECKING:
     from .config import PromptCacheConfig as PromptCacheConfig
     from .config import resolve as resolve
+    from .engine import lab_models as lab_models
+    from .engine import load as load
     from .store import Bucket as Bucket
     from .store import CacheKey as CacheKey
     from .store import Journal as Journal

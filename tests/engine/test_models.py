@@ -1,0 +1,80 @@
+"""Lab models: they load by name, say whole words, and their replies re-tokenise to what was sampled."""
+
+from __future__ import annotations
+
+import pytest
+
+from mlxcel_lab.engine import lab_models, load, templates
+from mlxcel_lab.engine.babble import lab_words
+from mlxcel_lab.engine.worker import mlx_thread
+
+NAMES = ("chunked", "dense", "falcon-h1", "gated-delta", "mamba2", "sliding-window")
+
+
+def _sample(model, seed, count=24, temperature=1.0):
+    def work():
+        import mlx.core as mx
+        from mlx_lm.generate import generate_step
+        from mlx_lm.sample_utils import make_sampler
+
+        mx.random.seed(seed)
+        prompt = model.tokenizer.apply_chat_template(
+            [{"role": "user", "content": "Tell me a story."}], add_generation_prompt=True
+        )
+        steps = generate_step(
+            mx.array(prompt), model.model, max_tokens=count, sampler=make_sampler(temperature)
+        )
+        return [token for token, _ in steps]
+
+    return mlx_thread().run(work)
+
+
+def test_one_lab_model_ships_per_kind_of_state():
+    assert lab_models() == NAMES
+    assert "plain" in templates()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_lab_model_costs_megabytes(name):
+    from mlx.utils import tree_flatten
+
+    weights = tree_flatten(load(name).model.parameters())
+    assert sum(value.nbytes for _, value in weights) < 4_000_000
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("seed", range(4))
+def test_a_sampled_reply_retokenises_to_the_sampled_ids(name, seed):
+    model = load(name)
+    ids = _sample(model, seed)
+    said = model.tokenizer.decode(ids)
+    assert model.tokenizer.encode(said, add_special_tokens=False) == ids
+    assert set(said.replace("<|im_end|>", "").split()) <= set(lab_words())
+
+
+def test_the_same_seed_gives_the_same_weights_whatever_the_global_random_state():
+    import mlx.core as mx
+
+    mlx_thread().run(lambda: mx.random.seed(1))
+    first = _sample(load("gated-delta"), seed=0, temperature=0.0)
+    mlx_thread().run(lambda: mx.random.seed(2))
+    assert _sample(load("gated-delta"), seed=0, temperature=0.0) == first
+
+
+@pytest.mark.parametrize("name", ["gpt", "a/b/c", "", "tests"])
+def test_an_unknown_name_is_refused_with_the_names_there_are(name):
+    with pytest.raises(ValueError, match="expected a lab model"):
+        load(name)
+
+
+def test_an_unknown_template_is_refused_with_the_names_there_are():
+    with pytest.raises(ValueError, match=r"unknown chat template 'nope'.*plain"):
+        load("dense", template="nope")
+
+
+def test_a_template_can_be_given_as_text():
+    model = load("dense", template="{% for m in messages %}{{ m.content }}{% endfor %}")
+    assert (
+        model.tokenizer.decode(model.tokenizer.apply_chat_template([{"role": "user", "content": " the sea"}]))
+        == " the sea"
+    )
