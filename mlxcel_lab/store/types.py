@@ -149,13 +149,14 @@ class Ghost:
 
     snapshot_id: int | None
     key: CacheKey
-    tokens: TokenVector
+    num_tokens: int
     size_bytes: int
     origin: Origin
     cause: RemovalCause | RejectReason
     at: float
     seq: int
     by: int | None = None
+    tokens: TokenVector | None = None  # None where the journal keeps no tokens
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,0 +1,83 @@
+"""The edge where token ids come in: whatever holds them becomes one read-only int32 vector, once."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .types import TokenVector
+
+_INT32 = np.iinfo(np.int32)
+
+
+def as_tokens(tokens: Any) -> TokenVector:
+    """Token ids as a `TokenVector`: a read-only, contiguous int32 array of shape (num_tokens,); may be empty.
+
+    Takes a list, tuple, range or other sequence of integers, an `array.array`, and numpy and mlx arrays of an integer
+    type. A vector that is already one, and that nobody can write to, is returned as it is; anything else is copied.
+
+    Raises TypeError for what isn't a one-dimensional sequence of integers (bools, floats and text aren't), ValueError
+    for ids outside of int32.
+    """
+    if isinstance(tokens, np.ndarray):
+        return _from_array(tokens)
+    if isinstance(tokens, str | bytes | bytearray):
+        raise TypeError(
+            f"tokens are {type(tokens).__name__}: expected token ids (integers); tokenize the text first"
+        )
+    if isinstance(tokens, array) or hasattr(tokens, "__array__") or _is_mlx(tokens):
+        return _from_array(np.array(tokens))
+    if isinstance(tokens, Sequence):
+        return _from_sequence(tokens)
+    raise TypeError(
+        f"tokens are {type(tokens).__name__}: expected a list, tuple, numpy or mlx array of integers"
+    )
+
+
+def _is_mlx(tokens: object) -> bool:
+    return type(tokens).__module__.startswith("mlx.")
+
+
+def _from_array(tokens: np.ndarray[Any, Any]) -> TokenVector:
+    if tokens.ndim != 1:
+        raise TypeError(f"tokens have shape {tokens.shape}: expected one dimension, (num_tokens,)")
+    if tokens.dtype == np.int32:
+        return tokens if _is_frozen(tokens) else _frozen(tokens.copy())
+    if tokens.dtype.kind not in "iu":
+        raise TypeError(f"tokens are of type {tokens.dtype}: expected an integer type")
+    if len(tokens) and not (_INT32.min <= int(tokens.min()) and int(tokens.max()) <= _INT32.max):
+        outside = tokens[(tokens < _INT32.min) | (tokens > _INT32.max)]
+        raise ValueError(f"token {outside[0]} is outside of int32: token ids are at most {_INT32.max}")
+    return _frozen(tokens.astype(np.int32))
+
+
+def _from_sequence(tokens: Sequence[Any]) -> TokenVector:
+    # array.array converts a list about twice as fast as numpy does, and refuses floats and text as it goes.
+    try:
+        vector = np.array(array("i", tokens))
+    except TypeError:
+        position, value = next((i, v) for i, v in enumerate(tokens) if not hasattr(v, "__index__"))
+        raise TypeError(f"token {value!r} at position {position}: expected an integer") from None
+    except OverflowError:
+        value = next(v for v in tokens if not _INT32.min <= v <= _INT32.max)
+        raise ValueError(f"token {value} is outside of int32: token ids are at most {_INT32.max}") from None
+    # A bool passes for an integer, but only as 0 or 1: those few are looked at again.
+    for position in np.flatnonzero((vector == 0) | (vector == 1)).tolist():
+        if isinstance(tokens[position], bool):
+            raise TypeError(f"token {tokens[position]!r} at position {position}: expected an integer")
+    return _frozen(vector)
+
+
+def _is_frozen(tokens: np.ndarray[Any, Any]) -> bool:
+    """Whether nobody can write to it: not itself, nor through the array that it is a view of."""
+    base = tokens.base
+    owned = base is None or (isinstance(base, np.ndarray) and base.base is None and not base.flags.writeable)
+    return owned and not tokens.flags.writeable and tokens.flags.c_contiguous
+
+
+def _frozen(vector: TokenVector) -> TokenVector:
+    vector.flags.writeable = False
+    return vector
