@@ -15,7 +15,7 @@ from mlxcel_lab.engine.chat import (
 )
 from mlxcel_lab.engine.messages import normalise
 
-from .toy_tokenizer import PLAIN, REFUSING, THINKING, ToyTokenizer
+from ..toy_tokenizer import PLAIN, REFUSING, THINKING, ToyTokenizer
 
 USER = {"role": "user", "content": "hi"}
 THOUGHT = {"role": "assistant", "content": "<think>hm</think>yes"}

@@ -32,11 +32,12 @@ def _refuse(reason):
 class ToyTokenizer:
     def __init__(self, chat_template=PLAIN):
         self.chat_template = chat_template
+        self.globals = {"raise_exception": _refuse}
         self._ids = {}
 
     def apply_chat_template(self, messages, *, tools, add_generation_prompt, tokenize, return_dict, **kwargs):
         environment = jinja2.Environment()
-        environment.globals["raise_exception"] = _refuse
+        environment.globals.update(self.globals)
         text = environment.from_string(self.chat_template).render(
             messages=messages, tools=tools, add_generation_prompt=add_generation_prompt, **kwargs
         )

@@ -1,0 +1,60 @@
+"""Conversations against a real store, without a model: replies are given, states are empty."""
+
+import numpy as np
+
+from mlxcel_lab.config import PromptCacheConfig
+from mlxcel_lab.engine.chat import history_boundary, template_signature
+from mlxcel_lab.explain import Asked, explain
+from mlxcel_lab.store import Bucket, CacheKey, Origin, Snapshot, SnapshotStore
+
+from ..toy_tokenizer import ToyTokenizer
+
+SYSTEM = {"role": "system", "content": "You are a helpful clerk. Answer in a word."}
+
+
+def user(content):
+    return {"role": "user", "content": content}
+
+
+def said(content, **more):
+    return {"role": "assistant", "content": content, **more}
+
+
+class Talk:
+    """One store, one tokenizer, and every turn that was taken; `seconds` is the store's clock."""
+
+    def __init__(self, template, *, boundary=False, size=100, **settings):
+        self.seconds = 0.0
+        self.tokenizer = ToyTokenizer(template)
+        config = PromptCacheConfig(**{"min_prefix_tokens": 4, "snapshot_capacity_bytes": 10_000, **settings})
+        self.store = SnapshotStore(config, clock=lambda: self.seconds)
+        self.boundary = boundary
+        self.size = size
+        self.turns = []
+
+    def ask(self, messages, session="s", tools=None, model="m", **kwargs):
+        signature = str(template_signature(self.tokenizer, tools, **kwargs))
+        key = CacheKey(Bucket(model_id=model, template_sig=signature), session)
+        asked = Asked.rendered(self.tokenizer, key, messages, tools, **kwargs)
+        return self.store.lookup(key, asked.prompt, reserve=1), asked
+
+    def turn(self, messages, reply, session="s", completion=None, tools=None, **kwargs):
+        """Ask, answer with `reply`, donate; `completion` are the sampled tokens where they aren't the reply's."""
+        outcome, asked = self.ask(messages, session, tools, **kwargs)
+        where = history_boundary(self.tokenizer, messages, tools, min_prefix_tokens=1, **kwargs)
+        if self.boundary and where:
+            self.donate(asked.key, asked.prompt[:where], Origin.BOUNDARY)
+        tokens = self.tokenizer.encode(reply) if completion is None else completion
+        answered = asked.answered(np.array(tokens, np.int32), reply)
+        self.donate(asked.key, answered.full)
+        self.turns.append(answered)
+        return outcome
+
+    def donate(self, key, tokens, origin=Origin.COMPLETION):
+        return self.store.insert(key, Snapshot(tokens, self.size, origin))
+
+    def why(self, messages, session="s", **kwargs):
+        outcome, asked = self.ask(messages, session, **kwargs)
+        return explain(
+            outcome, asked, tokenizer=self.tokenizer, earlier=self.turns, events=self.store.journal
+        )

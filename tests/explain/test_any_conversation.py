@@ -1,0 +1,66 @@
+"""Whatever a client does to its conversation, a miss has a cause, and its evidence adds up."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mlxcel_lab.explain import Cause, explain, what_ended
+from mlxcel_lab.store import Hit
+
+from ..toy_tokenizer import PLAIN, THINKING
+from .talk import SYSTEM, Talk, said, user
+
+TEMPLATES = (PLAIN, THINKING, PLAIN.replace("{{ m.content }}", "{{ m.content | trim }}"))
+texts = st.text("ab \n<", min_size=1, max_size=6)
+replies = st.one_of(texts, texts.map(lambda text: f"<think>{text}</think>{text}"))
+edits = st.sampled_from(["keep", "drop", "double", "change", "front"])
+
+
+def _edited(messages, edit, index):
+    index %= len(messages)
+    if edit == "drop" and len(messages) > 1:
+        return messages[:index] + messages[index + 1 :]
+    if edit == "double":
+        return messages[: index + 1] + messages[index:]
+    if edit == "change":
+        return [*messages[:index], {**messages[index], "content": "zz"}, *messages[index + 1 :]]
+    return [{"role": "system", "content": "Be brief."}, *messages] if edit == "front" else messages
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    template=st.sampled_from(TEMPLATES),
+    turns=st.lists(st.tuples(texts, replies, edits, st.integers(0, 9)), min_size=2, max_size=4),
+    boundary=st.booleans(),
+    capacity=st.sampled_from([10_000, 250]),
+    rule=st.sampled_from(["off", "session", "origin"]),
+)
+def test_every_miss_has_a_cause_and_its_evidence_adds_up(template, turns, boundary, capacity, rule):
+    talk = Talk(template, boundary=boundary, snapshot_capacity_bytes=capacity, supersede=rule)
+    messages = [SYSTEM]
+    for question, reply, edit, index in turns:
+        messages = _edited([*messages, user(question)], edit, index)
+        outcome, asked = talk.ask(messages)
+        context = {"tokenizer": talk.tokenizer, "earlier": talk.turns, "events": talk.store.journal}
+        told = what_ended(outcome, asked, **context)
+        if not isinstance(outcome, Hit):
+            assert told is not None
+            assert explain(outcome, asked, **context) == told
+        if told is not None:
+            _assert_adds_up(told, asked)
+        talk.turn(messages, reply)
+        messages = [*messages, said(reply)]
+
+
+def _assert_adds_up(told, asked):
+    seen = told.evidence
+    assert told.cause is not Cause.UNKNOWN
+    assert seen.requested_len == len(asked.prompt)
+    assert 0 <= told.lost_tokens <= seen.requested_len
+    if seen.position is not None:
+        assert seen.position == seen.common_len <= min(seen.stored_len, seen.requested_len)
+        stored = {p.index: p.token for p in seen.stored}
+        requested = {p.index: p.token for p in seen.requested}
+        assert all(stored[i] == requested[i] for i in stored.keys() & requested.keys() if i < seen.position)
+        assert stored.get(seen.position) != requested.get(seen.position)
+    if seen.message is not None:
+        assert seen.message <= len(asked.messages)
