@@ -52,15 +52,17 @@ class Fill:
 
 
 HIT = Mark("hit", "#009E73", "triangle-up")
+MISS = Mark("miss", "#8A8F98", "circle")
 REJECTED = Mark("rejected", "#A8327A", "cross")
 RESIDENT = Mark("resident", "#009E73", "circle")
 CAUSES: dict[RemovalCause, Mark] = {
     RemovalCause.SUPERSEDED: Mark("superseded", "#3D6FD9", "diamond"),
-    RemovalCause.REPLACED: Mark("replaced", "#56A8E0", "circle"),
+    RemovalCause.REPLACED: Mark("replaced", "#56A8E0", "triangle-right"),
     RemovalCause.EVICTED: Mark("evicted", "#D55E00", "triangle-down"),
     RemovalCause.EXPIRED: Mark("expired", "#D07FC0", "square"),
     RemovalCause.CLEARED: Mark("cleared", "#8A8F98", "stroke"),
 }
+MARKS: dict[str, Mark] = {mark.label: mark for mark in (HIT, MISS, REJECTED, *CAUSES.values(), RESIDENT)}
 ORIGINS: dict[Origin, Fill] = {
     Origin.COMPLETION: Fill("completion", 0.95, hatched=False),
     Origin.BOUNDARY: Fill("boundary", 0.5, hatched=True),
@@ -87,6 +89,27 @@ def mark_of(cause: RemovalCause | RejectReason | None) -> Mark:
     return REJECTED if isinstance(cause, RejectReason) else CAUSES[cause]
 
 
+def altair_config() -> dict[str, Any]:
+    """Altair's configuration: transparent, in mid-tones, so that one chart fits a light page and a dark one."""
+    text = {
+        "labelColor": INK,
+        "titleColor": INK,
+        "labelFont": FONT,
+        "titleFont": FONT,
+        "titleFontWeight": "normal",
+    }
+    lines = {"domainColor": INK, "tickColor": INK, "gridColor": GRID}
+    title = {"color": INK, "subtitleColor": INK, "font": FONT, "subtitleFont": FONT, "fontSize": 14}
+    return {
+        "background": "transparent",
+        "font": FONT,
+        "view": {"stroke": None},
+        "axis": {**text, **lines, "labelLimit": 200},
+        "legend": {**text, "symbolStrokeWidth": 0, "symbolSize": 120},
+        "title": title,
+    }
+
+
 def tokens() -> dict[str, Any]:
     """The whole look as plain JSON values, for the dashboard's JavaScript."""
     return {
@@ -97,6 +120,7 @@ def tokens() -> dict[str, Any]:
         "sessions": list(SESSION_COLOURS),
         "noSession": NO_SESSION_COLOUR,
         "hit": asdict(HIT),
+        "miss": asdict(MISS),
         "rejected": asdict(REJECTED),
         "resident": asdict(RESIDENT),
         "causes": {cause.value: asdict(mark) for cause, mark in CAUSES.items()},

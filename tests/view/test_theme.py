@@ -69,7 +69,7 @@ def test_every_cause_reason_and_origin_has_a_look_and_causes_differ_by_shape_too
     assert set(theme.ORIGINS) == set(Origin)
     assert {theme.mark_of(reason) for reason in RejectReason} == {theme.REJECTED}
     assert theme.mark_of(None) == theme.RESIDENT
-    on_the_time_line = [theme.HIT, theme.REJECTED, *theme.CAUSES.values()]
+    on_the_time_line = [theme.HIT, theme.MISS, theme.REJECTED, *theme.CAUSES.values()]
     assert len({mark.shape for mark in on_the_time_line}) == len(on_the_time_line)
 
 

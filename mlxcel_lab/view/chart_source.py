@@ -1,0 +1,82 @@
+"""One journal at one moment, shaped once for all parts of a picture."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import altair as alt
+import polars as pl
+
+from . import chart_data
+from .chart_data import Axis, Over, Shaped
+
+if TYPE_CHECKING:
+    from ..store import Journal
+    from ..store.frames import JournalFrames
+
+FAR_ABOVE = (
+    3.0  # a budget beyond so many times the peak is told in words: its line would flatten everything else
+)
+_TITLES = {"operation": "operation (a lookup or an insert)", "time": "seconds"}
+
+
+@dataclass
+class ChartSource:
+    """The tables of a picture, each made when a part asks for it, and their common x."""
+
+    journal: Journal
+    over: Over
+
+    @cached_property
+    def _frames(self) -> JournalFrames:
+        return self.journal.frame()
+
+    @cached_property
+    def axis(self) -> Axis:
+        return Axis(self._frames.events, self.over)
+
+    @cached_property
+    def alive(self) -> Shaped:
+        return chart_data.snapshots(self._frames.lifetimes, self.axis)
+
+    @cached_property
+    def blocks(self) -> Shaped:
+        return chart_data.blocks(self.alive.rows)
+
+    @cached_property
+    def happenings(self) -> Shaped:
+        return chart_data.happenings(self.axis)
+
+    @cached_property
+    def lanes(self) -> Shaped:
+        return chart_data.lanes(self.alive.rows)
+
+    @cached_property
+    def budget(self) -> pl.DataFrame:
+        return chart_data.budget(self.journal, self.axis)
+
+    @property
+    def budget_in_view(self) -> bool:
+        """Whether the budget's line belongs into the picture."""
+        budgets, peak = (
+            self.budget["capacity_bytes"].to_list(),
+            max(self.blocks.rows["y2"].to_list(), default=0),
+        )
+        return bool(budgets) and (not peak or max(budgets) <= FAR_ABOVE * peak)
+
+    def x(self, shown: bool = False) -> alt.X:
+        axis = alt.Axis(title=_TITLES[self.over], tickMinStep=1, format="~s", grid=False) if shown else None
+        return alt.X("x:Q", axis=axis, scale=alt.Scale(domain=[0, self.axis.end], nice=False))
+
+    def notes(self) -> list[str]:
+        """What a reader must know about the picture: what was thinned, and a budget out of sight."""
+        shaped = [
+            self.__dict__[name]
+            for name in ("alive", "blocks", "happenings", "lanes")
+            if name in self.__dict__
+        ]
+        far = "blocks" in self.__dict__ and not self.budget_in_view and not self.budget.is_empty()
+        budget = [f"the budget, {self.budget['capacity_bytes'][-1]:,} bytes, lies far above"] if far else []
+        return list(dict.fromkeys([*budget, *(part.note for part in shaped if part.note)]))
