@@ -17,15 +17,19 @@ _HOME = {
     "Origin": "store",
     "Snapshot": "store",
     "SnapshotStore": "store",
+    "Engine": "engine",
     "lab_models": "engine",
     "load": "engine",
+    "load_dry": "engine",
 }
 
 if TYPE_CHECKING:
     from .config import PromptCacheConfig as PromptCacheConfig
     from .config import resolve as resolve
+    from .engine import Engine as Engine
     from .engine import lab_models as lab_models
     from .engine import load as load
+    from .engine import load_dry as load_dry
     from .store import Bucket as Bucket
     from .store import CacheKey as CacheKey
     from .store import Journal as Journal

@@ -47,9 +47,9 @@ def load(name: str | Path, *, template: str | None = None) -> LabModel:
     `template`: one of `templates()` or a chat template's own text, instead of the model's (lab models: "plain").
     Raises ValueError for a name that is none of these.
     """
-    chat_template = None if template is None else _template_text(template)
+    chat_template = None if template is None else chat_template_text(template)
     if str(name) in lab_models():
-        return mlx_thread().run(lambda: _load_lab(str(name), chat_template or _template_text("plain")))
+        return mlx_thread().run(lambda: _load_lab(str(name), chat_template or chat_template_text("plain")))
     if not (Path(name) / "config.json").is_file() and not _HUB_ID.fullmatch(str(name)):
         raise ValueError(
             f"unknown model {str(name)!r}: expected a lab model ({', '.join(lab_models())}), a folder with a "
@@ -63,7 +63,7 @@ def load_lab_tokenizer(chat_template: str | None = None) -> Any:
     from mlx_lm.utils import load_tokenizer
 
     tokenizer = load_tokenizer(data_dir() / "tokenizer")
-    return with_template(tokenizer, chat_template or _template_text("plain"))
+    return with_template(tokenizer, chat_template or chat_template_text("plain"))
 
 
 def with_template(tokenizer: Any, chat_template: str) -> Any:
@@ -74,18 +74,18 @@ def with_template(tokenizer: Any, chat_template: str) -> Any:
     return tokenizer
 
 
-def read_config(folder: Path) -> dict[str, Any]:
-    """A folder's config.json. Raises ValueError where it isn't there or isn't an object."""
-    path = folder / "config.json"
+def read_config(path: Path) -> dict[str, Any]:
+    """A model's config.json. Raises ValueError where it isn't there or isn't an object."""
     if not path.is_file():
-        raise ValueError(f"{path} isn't there: expected a folder with a model's config.json")
+        raise ValueError(f"{path} isn't there: expected a model's config.json")
     config = json.loads(path.read_text(encoding="utf-8"))
     if not isinstance(config, dict):
         raise ValueError(f"{path} holds a {type(config).__name__}, expected a JSON object")
     return config
 
 
-def _template_text(template: str) -> str:
+def chat_template_text(template: str) -> str:
+    """The text of a shipped template, or the text given. Raises ValueError for a name that isn't one."""
     if template in templates():
         return (data_dir() / "templates" / f"{template}.jinja").read_text(encoding="utf-8")
     if "{" in template:
@@ -99,7 +99,7 @@ def _load_lab(name: str, chat_template: str) -> LabModel:
     from .babble import seeded_model
     from .backend import mx
 
-    config = read_config(data_dir() / "models" / name)
+    config = read_config(data_dir() / "models" / name / "config.json")
     tokenizer = load_lab_tokenizer(chat_template)
     model = seeded_model(config, tokenizer)
     mx.eval(model.parameters())

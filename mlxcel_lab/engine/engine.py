@@ -1,0 +1,138 @@
+"""The engine: a model, a store, and conversations answered from both."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ..config import PromptCacheConfig
+from ..store import SnapshotStore
+from ..store.types import Bucket, CacheKey, InsertResult, TokenVector
+from .chat import template_signature
+from .dry import DryModel
+from .messages import Messages, Tools
+from .models import LabModel
+from .reply import Sampling
+from .running import PREFILL_STEP, Running
+from .stream import Stream
+from .turn import Request, Turn
+from .worker import mlx_thread
+
+
+class Engine:
+    """A model that answers conversations, reusing what a snapshot store holds of them.
+
+    `store`: one to share; without it the engine makes its own from `config`. `prefill_step` bounds the tokens of one
+    forward call. `clock` gives seconds for the turns' timings.
+    """
+
+    def __init__(
+        self,
+        model: LabModel | DryModel,
+        store: SnapshotStore | None = None,
+        config: PromptCacheConfig | None = None,
+        *,
+        prefill_step: int = PREFILL_STEP,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        if store is not None and config is not None:
+            raise ValueError("give either a store or a config: a store has its own")
+        if prefill_step < 1:
+            raise ValueError(f"prefill_step={prefill_step!r}: expected a whole number, 1 or more")
+        self.model = model
+        self.store = SnapshotStore(config) if store is None else store
+        self._running = Running(model, self.store, prefill_step, clock)
+
+    def chat(
+        self,
+        messages: Messages,
+        session: str | None = None,
+        max_tokens: int | None = None,
+        *,
+        on_token: Callable[[str], None] | None = None,
+        on_progress: Callable[[int, int], None] | None = None,
+        cancel: threading.Event | None = None,
+        **options: Any,
+    ) -> Turn:
+        """Answers a conversation and donates what it computed. See `stream` for the options.
+
+        `on_token(text)` and `on_progress(done, total)` run in the caller's thread; an error in one, or an interrupt,
+        cancels the turn. `cancel` ends it at the next step, with finish_reason "cancelled".
+        """
+        stream = self.stream(messages, session, max_tokens, on_progress=on_progress, cancel=cancel, **options)
+        try:
+            for piece in stream:
+                if on_token is not None:
+                    on_token(piece)
+        except BaseException:
+            stream.close()
+            raise
+        return stream.turn
+
+    def stream(
+        self,
+        messages: Messages,
+        session: str | None = None,
+        max_tokens: int | None = None,
+        *,
+        tools: Tools | None = None,
+        template_kwargs: Mapping[str, Any] | None = None,
+        temperature: float = 0.0,
+        top_p: float = 1.0,
+        seed: int | None = None,
+        stop: str | Sequence[str] = (),
+        reply: str | Sequence[int] | None = None,
+        on_progress: Callable[[int, int], None] | None = None,
+        cancel: threading.Event | None = None,
+    ) -> Stream:
+        """As `chat`, as an iterator over the reply's text; its `turn` is the Turn.
+
+        `max_tokens` bounds the reply (None: 64, or all of a given reply). `reply` is a scripted reply: a text, to which
+        the end of the turn is added, or exact token ids; the model runs over it. `stop`: texts that end the reply.
+        """
+        request = Request(
+            messages=messages,
+            session=session,
+            max_tokens=max_tokens,
+            tools=tools,
+            template_kwargs=dict(template_kwargs or {}),
+            sampling=Sampling(temperature, top_p, seed),
+            stop=(stop,) if isinstance(stop, str) else tuple(stop),
+            reply=reply if reply is None or isinstance(reply, str) else tuple(reply),
+        )
+        key = self.key(session, tools, template_kwargs)
+        return Stream(
+            lambda emit, cancelled: mlx_thread().submit(
+                lambda: self._running.turn(request, key, emit, cancelled)
+            ),
+            cancel,
+            on_progress,
+        )
+
+    def extend(
+        self, key: CacheKey, tokens: TokenVector, cancel: threading.Event | None = None
+    ) -> InsertResult | None:
+        """Forwards `tokens` from the longest stored snapshot that is a prefix of them, and donates a boundary snapshot.
+
+        No lookup is counted. None where nothing stored is such a prefix, or where `cancel` came in between.
+        """
+        return mlx_thread().run(lambda: self._running.extend(key, tokens, cancel or threading.Event()))
+
+    def key(
+        self,
+        session: str | None = None,
+        tools: Tools | None = None,
+        template_kwargs: Mapping[str, Any] | None = None,
+    ) -> CacheKey:
+        """The store's key of a conversation with this model, template, tools and template arguments."""
+        signature = template_signature(self.model.tokenizer, tools, **(template_kwargs or {}))
+        return CacheKey(Bucket(model_id=self.model.model_id, template_sig=str(signature)), session)
+
+    def close(self) -> None:
+        """Gives up the states that the store holds."""
+        self.store.clear()
+
+    def __repr__(self) -> str:
+        return f"Engine({self.model.name!r}, {self.store!r})"

@@ -1,0 +1,176 @@
+"""A turn as it runs on the MLX thread: look up, restore, prefill, decode, donate.
+
+Donations wait until the turn has ended, so a turn that is cancelled or fails leaves the store's snapshots as they were;
+that it looked something up stays in the journal and in the counters.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..store import SnapshotStore
+from ..store.types import CacheKey, Hit, InsertResult, Origin, Outcome, Snapshot, TokenVector
+from .chat import history_boundary, render
+from .dry import DryModel
+from .forward import Chooser, DryPass, ForwardPass, LivePass
+from .models import LabModel
+from .reply import Drawn, Reply, Scripted
+from .state import CapturedState
+from .stream import Emit
+from .turn import DEFAULT_MAX_TOKENS, Request, Turn, reason, vector
+
+PREFILL_STEP = 2048  # tokens a forward call, as in mlx-lm
+
+
+@dataclass(frozen=True)
+class Running:
+    """A model and a store, and the turns that bring them together. One turn at a time, on the MLX thread."""
+
+    model: LabModel | DryModel
+    store: SnapshotStore
+    prefill_step: int
+    clock: Callable[[], float]
+
+    def turn(self, request: Request, key: CacheKey, emit: Emit, cancel: threading.Event) -> Turn:
+        """Answers a request. `emit` gets text and progress; `cancel` is looked at before every forward call."""
+        started, first_seq = self.clock(), self.store.journal.next_seq
+        script = request.script(self.model.tokenizer)
+        prompt = render(self.model.tokenizer, request.messages, request.tools, **request.template_kwargs)
+        outcome = self.store.lookup(key, prompt, _can_truncate, reserve=1)
+        cached = outcome.cached_tokens if isinstance(outcome, Hit) else 0
+        boundary = self._boundary(request, prompt)
+        forward = self._begin(outcome, prompt)
+        donations: list[Snapshot] = []
+        for done in self._prefill(forward, prompt[:-1], cached, boundary, cancel):
+            emit((done, len(prompt)))
+            if done == boundary and done > cached:
+                donations.append(self._snapshot(forward, done, Origin.BOUNDARY))
+        reply, first_token_at = self._reply(request, script), None
+        for piece in self._decode(forward, prompt[-1:], reply, request, script, cancel):
+            first_token_at = first_token_at or self.clock()
+            emit(piece)
+        emit(reply.cut_off())
+        if reply.finish_reason != "cancelled":
+            donations.append(self._snapshot(forward, len(prompt) + len(reply.tokens), Origin.COMPLETION))
+            for snapshot in donations:
+                self.store.insert(key, snapshot)
+        ended = self.clock()
+        turn = Turn(
+            session=request.session,
+            prompt_tokens=len(prompt),
+            cached_tokens=cached,
+            completion_tokens=len(reply.tokens),
+            prompt=prompt,
+            completion=vector(reply.tokens),
+            text=reply.text,
+            outcome=outcome,
+            reason=reason(outcome, len(prompt)),
+            events=tuple(self.store.journal.since(first_seq - 1)),
+            seconds_to_first_token=(first_token_at or ended) - started,
+            seconds=ended - started,
+            finish_reason=str(reply.finish_reason),
+            boundary_tokens=boundary,
+        )
+        self.store.note("turn", turn.figures(request.messages[-1]), key)
+        return turn
+
+    def extend(self, key: CacheKey, tokens: TokenVector, cancel: threading.Event) -> InsertResult | None:
+        """See `Engine.extend`."""
+        start = max(
+            (
+                e.snapshot
+                for e in self.store.entries()
+                if e.key == key and _is_prefix(e.snapshot.tokens, tokens)
+            ),
+            key=lambda snapshot: snapshot.num_tokens,
+            default=None,
+        )
+        if start is None:
+            return None
+        forward = self._pass(start.state, tokens[: start.num_tokens])
+        for _ in self._prefill(forward, tokens, start.num_tokens, None, cancel):
+            pass
+        if cancel.is_set():
+            return None
+        return self.store.insert(key, self._snapshot(forward, len(tokens), Origin.BOUNDARY))
+
+    def _boundary(self, request: Request, prompt: TokenVector) -> int | None:
+        if not (self.store.config.enabled and self.store.config.boundary):
+            return None
+        return history_boundary(
+            self.model.tokenizer,
+            request.messages,
+            request.tools,
+            prompt=prompt,
+            min_prefix_tokens=self.store.config.min_prefix_tokens,
+            **request.template_kwargs,
+        )
+
+    def _begin(self, outcome: Outcome, prompt: TokenVector) -> ForwardPass:
+        if isinstance(outcome, Hit):
+            return self._pass(outcome.snapshot.state, prompt[: outcome.cached_tokens])
+        return self._pass(None, prompt[:0])
+
+    def _pass(self, state: Any, tokens: TokenVector) -> ForwardPass:
+        if isinstance(self.model, DryModel):
+            return DryPass(self.model.geometry, state, tokens)
+        return LivePass(self.model.model, state, tokens)
+
+    def _prefill(
+        self,
+        forward: ForwardPass,
+        tokens: TokenVector,
+        start: int,
+        split: int | None,
+        cancel: threading.Event,
+    ) -> Iterator[int]:
+        """Forwards tokens[start:] in chunks that also end at `split`; yields how many tokens are in, after each."""
+        while start < len(tokens) and not cancel.is_set():
+            end = min(start + self.prefill_step, len(tokens))
+            if split is not None and start < split < end:
+                end = split
+            forward.forward(tokens[start:end])
+            start = end
+            yield end
+
+    def _reply(self, request: Request, script: list[int] | None) -> Reply:
+        usual = DEFAULT_MAX_TOKENS if script is None else len(script)
+        return Reply(self.model.tokenizer, request.max_tokens or usual, request.stop)
+
+    def _decode(
+        self,
+        forward: ForwardPass,
+        tail: TokenVector,
+        reply: Reply,
+        request: Request,
+        script: list[int] | None,
+        cancel: threading.Event,
+    ) -> Iterator[str]:
+        if cancel.is_set():
+            return
+        choose: Chooser = Drawn(request.sampling) if script is None else Scripted(script)
+        for token in forward.decode(tail, reply.max_tokens, choose):
+            yield reply.add(token)
+            if reply.finish_reason or cancel.is_set():
+                return
+
+    def _snapshot(self, forward: ForwardPass, num_tokens: int, origin: Origin) -> Snapshot:
+        """A snapshot to donate; one that the store will refuse costs no copy, and is offered so that it is counted."""
+        config = self.store.config
+        wanted = config.enabled and num_tokens >= config.min_prefix_tokens
+        return forward.snapshot(
+            origin, with_state=wanted and forward.size_bytes <= config.snapshot_capacity_bytes
+        )
+
+
+def _can_truncate(snapshot: Snapshot, num_tokens: int) -> bool:
+    return isinstance(snapshot.state, CapturedState) and snapshot.state.can_truncate(num_tokens)
+
+
+def _is_prefix(one: TokenVector, other: TokenVector) -> bool:
+    return len(one) <= len(other) and bool(np.array_equal(one, other[: len(one)]))
