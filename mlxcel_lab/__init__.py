@@ -18,6 +18,7 @@ _HOME = {
     "Snapshot": "store",
     "SnapshotStore": "store",
     "Engine": "engine",
+    "hand_over": "runs",
     "lab_models": "engine",
     "load": "engine",
     "load_dry": "engine",
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from .engine import lab_models as lab_models
     from .engine import load as load
     from .engine import load_dry as load_dry
+    from .runs import hand_over as hand_over
     from .store import Bucket as Bucket
     from .store import CacheKey as CacheKey
     from .store import Journal as Journal

@@ -3,35 +3,50 @@
 from __future__ import annotations
 
 import sys
-from importlib import import_module
+from pathlib import Path
 
 import click
 
-# command -> (module of this folder, its help line); the module holds a click command named `command`.
-_COMMANDS: dict[str, tuple[str, str]] = {}
+from .lazy import LazyGroup
+
+# command -> (module that holds a click command named `command`, its help line)
+_COMMANDS: dict[str, tuple[str, str]] = {
+    "run": ("mlxcel_lab.cli.run", "Run one notebook with checked parameters and print its result."),
+    "config": (
+        "mlxcel_lab.cli.config",
+        "Show the prompt cache's configuration and where each value came from.",
+    ),
+    "bench": ("mlxcel_lab.cli.bench", "Measure: each prints its conditions and both sides of its ratio."),
+}
 
 
-class _LazyGroup(click.Group):
-    """Lists the commands without importing them, so that `--help` answers at once."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(_COMMANDS)
-
-    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        if name not in _COMMANDS:
-            return None
-        command: click.Command = import_module(f".{_COMMANDS[name][0]}", __name__).command
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, line) for name, (_, line) in _COMMANDS.items()])
-
-
-@click.group(cls=_LazyGroup)
+@click.group(
+    cls=LazyGroup,
+    table=_COMMANDS,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+)
+@click.option(
+    "--notebooks",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder to open. Default: a clone's own notebooks, or for an installed package "
+    "a copy of them in ~/mlxcel-lab/notebooks.",
+)
+@click.option("--port", type=click.IntRange(0, 65535), help="Port of JupyterLab. Default: its own, 8888.")
+@click.option("--no-browser", is_flag=True, help="Print JupyterLab's address instead of opening a browser.")
 @click.version_option(package_name="mlxcel_lab")
-def cli() -> None:
-    """The workbench for prompt-cache snapshots of an LLM server."""
+@click.pass_context
+def cli(ctx: click.Context, notebooks: Path | None, port: int | None, no_browser: bool) -> None:
+    """The workbench for prompt-cache snapshots of an LLM server.
+
+    Without a command, opens JupyterLab on the notebooks.
+    """
+    if ctx.invoked_subcommand is None:
+        from .lab import open_lab
+
+        open_lab(notebooks, port, browser=not no_browser)
+    elif notebooks or port is not None or no_browser:
+        raise click.UsageError(f"--notebooks, --port and --no-browser are not for {ctx.invoked_subcommand!r}")
 
 
 def main() -> None:
@@ -39,8 +54,17 @@ def main() -> None:
     try:
         sys.exit(cli(standalone_mode=False) or 0)
     except click.ClickException as error:
-        click.echo(f"mlxcel-lab: {error.format_message()}", err=True)
+        hint = (
+            f" (see {error.ctx.command_path} --help)"
+            if isinstance(error, click.UsageError) and error.ctx
+            else ""
+        )
+        click.echo(f"mlxcel-lab: {error.format_message()}{hint}", err=True)
         sys.exit(error.exit_code)
-    except click.Abort:
+    except (click.Abort, KeyboardInterrupt):
         click.echo("mlxcel-lab: interrupted", err=True)
         sys.exit(130)
+    except (ValueError, OSError, ImportError) as error:
+        # What the library says of bad input is already a sentence that names the value and what to do.
+        click.echo(f"mlxcel-lab: {' '.join(str(error).split())}", err=True)
+        sys.exit(1)

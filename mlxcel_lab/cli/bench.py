@@ -1,0 +1,15 @@
+"""`mlxcel-lab bench`: the measurements of mlxcel_lab.bench, one module each, loaded when named."""
+
+from __future__ import annotations
+
+import click
+
+from .lazy import LazyGroup
+
+# measurement -> (module that holds a click command named `command`, its help line)
+_MEASUREMENTS: dict[str, tuple[str, str]] = {}
+
+
+@click.group(cls=LazyGroup, table=_MEASUREMENTS, no_args_is_help=True)
+def command() -> None:
+    """Measure the lab: each prints its conditions and both sides of its ratio."""

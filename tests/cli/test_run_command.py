@@ -1,0 +1,51 @@
+"""`mlxcel-lab run`: checked parameters, a printed result, a kept failure."""
+
+import nbformat
+import pytest
+from click.testing import CliRunner
+from nbformat.v4 import new_code_cell, new_notebook
+
+from mlxcel_lab.cli.run import command
+
+
+@pytest.fixture
+def notebook(tmp_path, monkeypatch):
+    monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path / "jupyter"))
+    parameters = new_code_cell(
+        "size: int = 2  # how many\nflag: bool = True", metadata={"tags": ["parameters"]}
+    )
+    code = (
+        "import mlxcel_lab\nassert size < 9\nmlxcel_lab.hand_over({'doubled': size * 2, 'shown': repr(flag)})"
+    )
+    path = tmp_path / "tiny.ipynb"
+    nbformat.write(new_notebook(cells=[parameters, new_code_cell(code)]), path)
+    return path
+
+
+def test_it_prints_the_result_and_says_where_it_lies(notebook, tmp_path):
+    runs = tmp_path / "deep" / "runs"
+    done = CliRunner().invoke(command, [str(notebook), "-p", "flag=false", "--runs", str(runs)])
+    assert done.exit_code == 0, done.output
+    assert "doubled" in done.stdout
+    assert "False" in done.stdout
+    assert (runs / "tiny" / "size=2" / "flag=false" / "result.parquet").exists()
+
+
+def test_a_failure_names_the_error_and_where_the_notebook_is(notebook, tmp_path):
+    done = CliRunner().invoke(command, [str(notebook), "-p", "size=9", "--runs", str(tmp_path)])
+    assert done.exit_code == 1
+    assert "AssertionError" in done.output
+    assert str(tmp_path / "tiny" / "size=9" / "flag=true") in done.output
+
+
+def test_a_wrong_name_is_a_usage_error_before_anything_runs(notebook, tmp_path):
+    done = CliRunner().invoke(command, [str(notebook), "-p", "flags=false", "--runs", str(tmp_path / "runs")])
+    assert done.exit_code == 2
+    assert "did you mean flag?" in done.output
+    assert not (tmp_path / "runs").exists()
+
+
+def test_list_shows_names_types_defaults_and_help(notebook):
+    shown = CliRunner().invoke(command, [str(notebook), "--list"]).output
+    assert "size: int = 2" in shown
+    assert "how many" in shown
