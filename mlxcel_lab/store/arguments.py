@@ -32,15 +32,11 @@ def checked_snapshot(snapshot: Any) -> Snapshot:
     tokens = as_tokens(snapshot.tokens)
     if len(tokens) == 0:
         raise ValueError("snapshot has no tokens: a state after nothing can't be reused")
-    size = _whole("size_bytes", snapshot.size_bytes)
+    size = whole("size_bytes", snapshot.size_bytes)
     origin = _origin(snapshot.origin)
     if tokens is snapshot.tokens and size is snapshot.size_bytes and origin is snapshot.origin:
         return snapshot
     return replace(snapshot, tokens=tokens, size_bytes=size, origin=origin)
-
-
-def checked_reserve(reserve: Any) -> int:
-    return _whole("reserve", reserve)
 
 
 def _origin(origin: Any) -> Origin:
@@ -50,7 +46,7 @@ def _origin(origin: Any) -> Origin:
         raise ValueError(f"origin {origin!r}: expected one of {', '.join(Origin)}") from None
 
 
-def _whole(name: str, value: Any) -> int:
+def whole(name: str, value: Any) -> int:
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise TypeError(f"{name}={value!r}: expected a whole number, 0 or more")
     number = operator.index(value)

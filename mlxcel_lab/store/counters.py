@@ -9,19 +9,25 @@ from types import MappingProxyType
 from typing import Any
 
 from ..config import PromptCacheConfig
-from .types import CacheKey, Hit, Outcome, RejectReason, RemovalCause, Snapshot
+from .types import CacheKey, Diverged, Hit, Outcome, RejectReason, RemovalCause, Snapshot
+
+DIVERGED = "snapshot_diverged"  # mlxcel's word for it
 
 
 @dataclass(frozen=True, slots=True)
 class LastReject:
-    """The snapshot that was refused last; `at` is the store's clock."""
+    """What was turned away last: a donated snapshot, or a request that diverged from everything stored.
 
-    reason: RejectReason
-    num_tokens: int
-    size_bytes: int
-    origin: str
+    `context_len` is the tokens donated, or those shared with the nearest snapshot, whose length is then
+    `entry_len`. `size_bytes` is a donated snapshot's. `at` is the store's clock.
+    """
+
+    reason: str  # a RejectReason's value, or DIVERGED
     session: str | None
     at: float
+    context_len: int
+    entry_len: int | None = None
+    size_bytes: int | None = None
 
 
 @dataclass(slots=True)
@@ -32,6 +38,7 @@ class Counters:
     lookups: int = 0
     hits: int = 0
     truncated_hits: int = 0
+    diverged: int = 0
     tokens_looked_up: int = 0
     tokens_reused: int = 0
     self_evictions: int = 0
@@ -40,18 +47,23 @@ class Counters:
     rejected: dict[RejectReason, int] = field(default_factory=lambda: dict.fromkeys(RejectReason, 0))
     last_reject: LastReject | None = None
 
-    def count_lookup(self, num_tokens: int, outcome: Outcome) -> None:
+    def count_lookup(self, key: CacheKey, num_tokens: int, outcome: Outcome, at: float) -> None:
         self.lookups += 1
         self.tokens_looked_up += num_tokens
         if isinstance(outcome, Hit):
             self.hits += 1
             self.truncated_hits += outcome.truncated
             self.tokens_reused += outcome.cached_tokens
+        elif isinstance(outcome, Diverged):
+            self.diverged += 1
+            self.last_reject = LastReject(
+                DIVERGED, key.session, at, outcome.common_prefix_len, outcome.stored_len
+            )
 
     def count_rejection(self, key: CacheKey, snapshot: Snapshot, reason: RejectReason, at: float) -> None:
         self.rejected[reason] += 1
         self.last_reject = LastReject(
-            reason, len(snapshot.tokens), snapshot.size_bytes, snapshot.origin.value, key.session, at
+            reason.value, key.session, at, len(snapshot.tokens), size_bytes=snapshot.size_bytes
         )
 
 
@@ -73,6 +85,7 @@ class Stats:
     lookups: int
     hits: int
     truncated_hits: int
+    diverged: int
     tokens_looked_up: int
     tokens_reused: int
     supersedes: int
@@ -89,7 +102,8 @@ class Stats:
         return cls(
             entries=entries, bytes=size, peak_bytes=c.peak_bytes, capacity_bytes=config.snapshot_capacity_bytes,
             max_entries=config.snapshot_max_entries, ghosts=ghosts, inserts=c.inserts, lookups=c.lookups, hits=c.hits,
-            truncated_hits=c.truncated_hits, tokens_looked_up=c.tokens_looked_up, tokens_reused=c.tokens_reused,
+            truncated_hits=c.truncated_hits, diverged=c.diverged, tokens_looked_up=c.tokens_looked_up,
+            tokens_reused=c.tokens_reused,
             supersedes=c.removed[RemovalCause.SUPERSEDED], evictions_lru=c.removed[RemovalCause.EVICTED],
             evictions_ttl=c.removed[RemovalCause.EXPIRED], replacements=c.removed[RemovalCause.REPLACED],
             cleared=c.removed[RemovalCause.CLEARED], self_evictions=c.self_evictions,
@@ -156,10 +170,10 @@ class Stats:
             "snapshot_self_evictions": self.self_evictions,
             "snapshot_rejections_oversized": self.rejections[RejectReason.OVERSIZED],
             **{f"reject_{reason}": count for reason, count in self.rejections.items()},
-            "last_reject_reason": last and last.reason.value,
-            "last_reject_tokens": last and last.num_tokens,
-            "last_reject_bytes": last and last.size_bytes,
-            "last_reject_origin": last and last.origin,
+            f"reject_{DIVERGED}": self.diverged,
+            "last_reject_reason": last and last.reason,
             "last_reject_session": last and last.session,
-            "last_reject_at": last and last.at,
+            "last_reject_context_len": last and last.context_len,
+            "last_reject_entry_len": last and last.entry_len,
+            "last_reject_bytes": last and last.size_bytes,
         }

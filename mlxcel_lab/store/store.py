@@ -10,7 +10,7 @@ from dataclasses import asdict
 from typing import Any
 
 from ..config import PromptCacheConfig
-from .arguments import checked_key, checked_reserve, checked_snapshot
+from .arguments import checked_key, checked_snapshot, whole
 from .counters import Counters, Stats
 from .events import Inserted, LookedUp, Note, Rejected, Removed
 from .index import Found, Index
@@ -18,26 +18,20 @@ from .integrity import check_index
 from .journal import Journal
 from .records import Fate, Record
 from .rules import SupersedeRule, make_rule
+from .search import CanTruncate, as_event, search
 from .tokens import as_tokens
 from .types import (
     CacheKey,
-    Diverged,
     Entry,
-    Hit,
     InsertResult,
-    NoCandidate,
     Outcome,
     RejectReason,
     Removal,
     RemovalCause,
     Snapshot,
-    TokenVector,
 )
 
 _LOG = logging.getLogger("mlxcel_lab.store")
-
-CanTruncate = Callable[[Snapshot, int], bool]
-"""Whether a snapshot's state can be cut to its first n tokens. It runs under the store's lock and mustn't call it."""
 
 
 class SnapshotStore:
@@ -69,7 +63,7 @@ class SnapshotStore:
         self._clock = clock
         self._now = clock()
         self._lock = threading.RLock()
-        self._index = Index(max_ghosts, max_ghost_tokens)
+        self._index = Index(whole("max_ghosts", max_ghosts), whole("max_ghost_tokens", max_ghost_tokens))
         self._counters = Counters()
         self._next_id = 0
         self._warned: set[str] = set()
@@ -99,15 +93,19 @@ class SnapshotStore:
         are offered to `can_truncate` by falling common prefix, then most recently used first. O(tokens); where
         `can_truncate` refuses the first, going on costs O(n log n) for the n entries under this key.
         """
-        key, vector, reserve = checked_key(key), as_tokens(tokens), checked_reserve(reserve)
+        key, vector, reserve = checked_key(key), as_tokens(tokens), whole("reserve", reserve)
         with self._lock:
             self._advance()
             self._expire()
-            outcome, record = self._find(self._index.find(key, vector), can_truncate, reserve)
-            if isinstance(outcome, Hit) and record is not None:
+            found = self._index.find(key, vector)
+            outcome, record = search(found, self.config.min_prefix_tokens, can_truncate, reserve)
+            if record is not None:
                 self._index.use(record, self._now)
-            self._counters.count_lookup(len(vector), outcome)
-            self._journal_lookup(key, vector, outcome)
+            self._counters.count_lookup(key, len(vector), outcome, self._now)
+            seen = as_event(outcome)
+            self.journal.append(
+                LookedUp, time=self._now, key=key, num_tokens=len(vector), tokens=vector, **seen
+            )
             self.rule.saw_lookup(key, vector, outcome)
             return outcome
 
@@ -141,8 +139,13 @@ class SnapshotStore:
             return Stats.of(self._counters, self.config, len(self), self.total_bytes, len(self._index.ghosts))
 
     def stats_payload(self) -> dict[str, Any]:
-        """The stats under the names of mlxcel's `/v1/cache/stats`."""
-        return self.stats().payload()
+        """The stats under the names of mlxcel's `/v1/cache/stats`; plain JSON values."""
+        with self._lock:
+            self._advance()
+            stats = self.stats()
+            last = stats.last_reject
+            when = last and int(1000 * (time.time() - (self._now - last.at)))
+            return {**stats.payload(), "last_reject_at_unix_ms": when}
 
     def check_integrity(self) -> None:
         """Recompute everything; raises an IntegrityError that names what disagrees."""
@@ -174,16 +177,10 @@ class SnapshotStore:
         return self.stats()._repr_html_()
 
     def _open(self, sources: Mapping[str, str]) -> None:
-        config = self.config
-        settings = {
-            **asdict(config),
-            "capacity_bytes": config.snapshot_capacity_bytes,
-            "max_entries": config.snapshot_max_entries,
-            "ttl_seconds": config.snapshot_ttl_seconds,
-            "min_prefix_tokens": config.min_prefix_tokens,
-            "rule": self.rule.name,
-            "sources": dict(sources),
-        }
+        settings = {**asdict(self.config), "rule": self.rule.name, "sources": dict(sources)}
+        # The short names are those of the views; the configuration's own stand beside them.
+        for name in ("capacity_bytes", "max_entries", "ttl_seconds"):
+            settings[name] = settings[f"snapshot_{name}"]
         self.journal.append(Note, time=self._now, key=None, topic="opened", data=settings)
 
     def _advance(self) -> None:
@@ -282,51 +279,3 @@ class SnapshotStore:
                 self.config.snapshot_capacity_bytes,
             )  # fmt: skip
         return True
-
-    def _find(
-        self, found: Found, can_truncate: CanTruncate | None, reserve: int
-    ) -> tuple[Outcome, Record | None]:
-        usable = len(found.tokens) - reserve
-        shortest = max(self.config.min_prefix_tokens, 1)
-
-        def served(record: Record, common: int) -> bool:
-            """Whether `record` may serve the first min(common, usable) tokens."""
-            length = min(common, usable)
-            if length < shortest or length == record.num_tokens:
-                return length >= shortest
-            return can_truncate is not None and bool(can_truncate(record.resident, length))
-
-        candidates = ((record, record.num_tokens) for record in found.prefixes())
-        hit = next((pair for pair in candidates if served(*pair)), None)
-        if hit is None and can_truncate is not None:
-            hit = next((pair for pair in found.nearest() if served(*pair)), None)
-        if hit is not None:
-            record, cached = hit[0], min(hit[1], usable)
-            return Hit(record.number, record.resident, cached, cached < record.num_tokens), record
-        return self._miss(found, usable), None
-
-    def _miss(self, found: Found, usable: int) -> Outcome:
-        gone = found.ghost(usable)
-        ghost = None if gone is None else gone.ghost()
-        if not found.anything:
-            return NoCandidate(ghost)
-        record, common = found.closest()
-        return Diverged(common, record.num_tokens, record.number, record.resident.tokens, ghost)
-
-    def _journal_lookup(self, key: CacheKey, tokens: TokenVector, outcome: Outcome) -> None:
-        seen: dict[str, Any] = {"outcome": "no_candidate"}
-        if isinstance(outcome, Hit):
-            stored = outcome.snapshot.num_tokens
-            seen = {
-                "outcome": "hit", "cached_tokens": outcome.cached_tokens, "common_prefix_len": outcome.cached_tokens,
-                "stored_len": stored, "truncated": outcome.truncated, "snapshot_id": outcome.snapshot_id,
-            }  # fmt: skip
-        elif isinstance(outcome, Diverged):
-            seen = {
-                "outcome": "diverged", "common_prefix_len": outcome.common_prefix_len,
-                "stored_len": outcome.stored_len, "snapshot_id": outcome.snapshot_id,
-            }  # fmt: skip
-        ghost = None if isinstance(outcome, Hit) else outcome.ghost
-        self.journal.append(
-            LookedUp, time=self._now, key=key, num_tokens=len(tokens), ghost=ghost, tokens=tokens, **seen
-        )

@@ -1,0 +1,62 @@
+"""Which resident snapshot serves a request, or why none does. Nothing is changed here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from .index import Found
+from .records import Record
+from .types import Diverged, Hit, NoCandidate, Outcome, Snapshot
+
+CanTruncate: TypeAlias = Callable[[Snapshot, int], bool]
+"""Whether a snapshot's state can be cut to its first n tokens. It runs under the store's lock and mustn't call it."""
+
+
+def search(
+    found: Found, min_prefix_tokens: int, can_truncate: CanTruncate | None, reserve: int
+) -> tuple[Outcome, Record | None]:
+    """The outcome, and the record that serves where it is a hit. Stored prefixes come before what must be cut."""
+    usable = len(found.tokens) - reserve
+
+    def serves(record: Record, common: int) -> bool:
+        length = min(common, usable)
+        if length < max(min_prefix_tokens, 1):
+            return False
+        if length == record.num_tokens:
+            return True
+        return can_truncate is not None and bool(can_truncate(record.resident, length))
+
+    prefixes = ((record, record.num_tokens) for record in found.prefixes())
+    served = next((pair for pair in prefixes if serves(*pair)), None)
+    if served is None and can_truncate is not None:
+        served = next((pair for pair in found.nearest() if serves(*pair)), None)
+    if served is None:
+        return _miss(found, usable), None
+    record, cached = served[0], min(served[1], usable)
+    return Hit(record.number, record.resident, cached, cached < record.num_tokens), record
+
+
+def _miss(found: Found, usable: int) -> Diverged | NoCandidate:
+    gone = found.ghost(usable)
+    ghost = None if gone is None else gone.ghost()
+    if not found.anything:
+        return NoCandidate(ghost)
+    record, common = found.closest()
+    return Diverged(common, record.num_tokens, record.number, record.resident.tokens, ghost)
+
+
+def as_event(outcome: Outcome) -> dict[str, Any]:
+    """The outcome's part of a `LookedUp` event."""
+    if isinstance(outcome, Hit):
+        return {
+            "outcome": "hit", "cached_tokens": outcome.cached_tokens, "common_prefix_len": outcome.cached_tokens,
+            "stored_len": outcome.snapshot.num_tokens, "truncated": outcome.truncated,
+            "snapshot_id": outcome.snapshot_id,
+        }  # fmt: skip
+    if isinstance(outcome, NoCandidate):
+        return {"outcome": "no_candidate", "ghost": outcome.ghost}
+    return {
+        "outcome": "diverged", "common_prefix_len": outcome.common_prefix_len, "stored_len": outcome.stored_len,
+        "snapshot_id": outcome.snapshot_id, "ghost": outcome.ghost,
+    }  # fmt: skip
