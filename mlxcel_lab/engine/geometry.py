@@ -13,7 +13,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-import mlx.core as mx
+from .backend import mx  # before anything else of MLX: it may have a BLAS to load first
+
+# isort: split
 import mlx.nn as nn
 from mlx.utils import tree_map_with_path
 from mlx_lm.models.cache import ArraysCache, CacheList, make_prompt_cache
@@ -132,12 +134,46 @@ class Geometry:
             feed.into(entry, _positive(num_tokens))
         return settle(cache)
 
-    def cache_after(self, calls: Sequence[int], *, exact: bool = False) -> list[Any]:
-        """The cache after these forward calls, e.g. [94] + 45 * [1]; `exact` calls the model each time."""
+    def cache_after(
+        self, calls: Sequence[int], *, exact: bool = False, kv_bits: int | None = None
+    ) -> list[Any]:
+        """The cache after these forward calls, e.g. [94] + 45 * [1].
+
+        `exact` calls the model each time. `kv_bits` quantises the keys and values after each call, as mlx-lm's
+        generation does. Raises GeometryError where mlx-lm can't quantise this family's cache.
+        """
         cache = self.new_cache()
+        if not exact and kv_bits is None and self._feeds is not None:
+            self._advance_alike(cache, calls)
+            return cache
         for num_tokens in calls:
             (self.forward if exact else self.advance)(cache, num_tokens)
+            self._quantise(cache, kv_bits)
         return cache
+
+    def _advance_alike(self, cache: list[Any], calls: Sequence[int]) -> None:
+        """Replay the calls once for all layers that are alike: most models have two or three kinds of them."""
+        alike: dict[Any, list[Any]] = {}
+        for entry, feed in zip(leaves(cache), self._feeds or (), strict=True):
+            settings = {k: v for k, v in vars(entry).items() if isinstance(v, int)}
+            alike.setdefault((type(entry), feed, tuple(settings.items())), []).append(entry)
+        for (_, feed, _), (first, *others) in alike.items():
+            for num_tokens in calls:
+                feed.into(first, _positive(num_tokens))
+                settle([first])
+            for other in others:
+                vars(other).update(vars(first))
+        settle(cache)
+
+    def _quantise(self, cache: list[Any], kv_bits: int | None) -> None:
+        if kv_bits is None:
+            return
+        quantise = importlib.import_module("mlx_lm.generate").maybe_quantize_kv_cache
+        try:
+            quantise(cache, quantized_kv_start=0, kv_group_size=64, kv_bits=kv_bits)
+        except (NotImplementedError, ValueError) as error:
+            raise GeometryError(f"mlx-lm can't hold this cache in {kv_bits} bits: {error}") from error
+        settle(cache)
 
     def probe(self) -> None:
         """Call the model once, so that a config that builds but can't run is told of here."""
