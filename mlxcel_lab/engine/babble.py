@@ -2,7 +2,7 @@
 
 Every token's embedding carries one constant component that no layer writes to, and the output rows of the tokens that
 may not be said point against it, so that their probability vanishes at any usual temperature. What is left are words
-with a space before them and the end of the turn: their text re-tokenises to exactly the sampled ids.
+with a space before them: their text re-tokenises to exactly the sampled ids. A lab model never ends its turn by itself.
 """
 
 from __future__ import annotations
@@ -80,4 +80,4 @@ def _speakable(name: str, value: Any, tokenizer: Any) -> tuple[str, Any]:
 
 def _speakable_ids(tokenizer: Any) -> list[int]:
     ids = [tokenizer.encode(f" {word}", add_special_tokens=False) for word in lab_words()]
-    return [one[0] for one in ids if len(one) == 1] + sorted(tokenizer.eos_token_ids)
+    return [one[0] for one in ids if len(one) == 1]

@@ -45,6 +45,7 @@ class Running:
         cached = outcome.cached_tokens if isinstance(outcome, Hit) else 0
         boundary = self._boundary(request, prompt)
         forward = self._begin(outcome, prompt)
+        emit((cached, len(prompt)))
         donations: list[Snapshot] = []
         for done in self._prefill(forward, prompt[:-1], cached, boundary, cancel):
             emit((done, len(prompt)))

@@ -131,7 +131,7 @@ def _held(value: Any, hold: Callable[[Any], Any]) -> Any:
 
 
 def _build(layer: LayerState, take: Callable[[Any], Any]) -> Any:
-    made = layer.kind.__new__(layer.kind)
+    made: Any = object.__new__(layer.kind)
     for name, value in layer.fields.items():
         setattr(made, name, _taken(value, take))
     return made

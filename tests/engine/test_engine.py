@@ -1,63 +1,431 @@
-"""The engine: turns reuse exactly what was forwarded, on every kind of state, live and dry."""
+"""The engine: turns reuse exactly what was forwarded, on every kind of state."""
 
 from __future__ import annotations
 
+import threading
+
+import numpy as np
 import pytest
 
-from mlxcel_lab import PromptCacheConfig, SnapshotStore
-from mlxcel_lab.engine import Engine, load, load_dry
-from mlxcel_lab.store.types import Hit, Origin
+from mlxcel_lab import CacheKey, Origin, PromptCacheConfig, SnapshotStore
+from mlxcel_lab.engine import Engine, load
+from mlxcel_lab.engine.backend import mx
+from mlxcel_lab.engine.worker import mlx_thread
+from mlxcel_lab.store.types import Diverged, Hit, NoCandidate
 
-NAMES = ("chunked", "dense", "falcon-h1", "gated-delta", "mamba2", "sliding-window")
-PLAIN = PromptCacheConfig(min_prefix_tokens=1, boundary=False)
 FOX = [{"role": "user", "content": "Tell me a story about a fox and a lantern."}]
+TRUNCATING = ("chunked", "dense", "sliding-window")  # short prompts: the window hasn't wrapped
+
+
+def _engine(model, store=None, **config):
+    settings = PromptCacheConfig(**{"min_prefix_tokens": 1, "boundary": False, **config})
+    return Engine(model, store or SnapshotStore(settings))
 
 
 def _next(messages, turn, text="And what comes next?"):
     return [*messages, {"role": "assistant", "content": turn.text}, {"role": "user", "content": text}]
 
 
-def _engine(name, **config):
-    return Engine(
-        load(name), config=PromptCacheConfig(**{"min_prefix_tokens": 1, "boundary": False, **config})
-    )
+def _claims(engine):
+    return [entry.snapshot.tokens.tolist() for entry in engine.store.entries()]
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_the_second_turn_reuses_all_of_the_first(name):
-    engine = _engine(name)
+class _Watched:
+    """A model that notes what really is forwarded through it."""
+
+    def __init__(self, model):
+        self._model, self.forwarded = model, []
+
+    def __call__(self, tokens, **options):
+        self.forwarded += np.asarray(tokens)[0].tolist()
+        return self._model(tokens, **options)
+
+    def __getattr__(self, name):
+        return getattr(self._model, name)
+
+
+@pytest.fixture
+def watched(lab, name):
+    """A lab model's engine, and the list of tokens forwarded through it."""
+    model = lab(name)
+    watched = _Watched(model.model)
+    engine = _engine(type(model)(name, watched, model.tokenizer, model.config, model.model_id))
+    return engine, watched.forwarded
+
+
+def test_the_second_turn_reuses_all_of_the_first(lab, name):
+    engine = _engine(lab(name))
     first = engine.chat(FOX, "A", 8)
     second = engine.chat(_next(FOX, first), "A", 8)
-    assert first.cached_tokens == 0
-    assert second.cached_tokens == first.prompt_tokens + first.completion_tokens
+    assert isinstance(first.outcome, NoCandidate)
     assert isinstance(second.outcome, Hit)
+    assert second.cached_tokens == first.prompt_tokens + first.completion_tokens
     assert len(engine.store) == 1  # the chain collapsed
     engine.store.check_integrity()
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_dry_engine_takes_snapshots_of_the_live_sizes(name):
-    live, dry = _engine(name), Engine(load_dry(name), config=PLAIN)
-    messages = FOX
-    for _ in range(3):
-        said = live.chat(messages, "A", 20)
-        given = dry.chat(messages, "A", reply=said.completion.tolist())
-        assert [s.snapshot.size_bytes for s in dry.store.entries()] == [
-            s.snapshot.size_bytes for s in live.store.entries()
-        ]
-        assert (given.text, given.cached_tokens) == (said.text, said.cached_tokens)
-        messages = _next(messages, said)
+@pytest.mark.parametrize(
+    ("options", "finish"),
+    [
+        ({"max_tokens": 1}, "length"),
+        ({"max_tokens": 9}, "length"),
+        ({"reply": " a fox ran home"}, "stop"),
+        ({"reply": " a fox ran home", "max_tokens": 2}, "length"),
+        ({"reply": ""}, "stop"),
+        ({"reply": " a fox ran home and slept well", "stop": " ran"}, "stop"),
+    ],
+    ids=["max_tokens 1", "max_tokens", "stop token", "script cut", "stop token at once", "stop string"],
+)
+def test_the_claimed_tokens_are_exactly_the_forwarded_ones(watched, options, finish):
+    engine, forwarded = watched
+    turn = engine.chat(FOX, "A", **options)
+    assert turn.finish_reason == finish
+    assert _claims(engine) == [forwarded] == [[*turn.prompt.tolist(), *turn.completion.tolist()]]
+    forwarded_before = len(forwarded)
+    second = engine.chat(_next(FOX, turn), "A", **options)
+    reused = second.prompt[: second.cached_tokens].tolist()
+    assert _claims(engine)[-1] == reused + forwarded[forwarded_before:]
 
 
-def test_a_dry_engine_has_the_published_models_exact_size():
-    engine = Engine(load_dry("qwen3.5-0.8b"), config=PLAIN)
-    prompt = engine.chat(FOX, reply=[5]).prompt_tokens
-    turn = engine.chat(FOX, "A", reply=[5] * (72 - prompt))
-    (entry,) = (e for e in engine.store.entries() if e.key.session == "A")
-    assert turn.prompt_tokens + turn.completion_tokens == entry.snapshot.num_tokens == 72
-    assert entry.snapshot.size_bytes == 22_683_648  # state_bytes: qwen3.5-0.8b, 72, mlx-lm
+def test_a_whole_prompt_hit_applies_no_token_twice(watched, name):
+    engine, forwarded = watched
+    first = engine.chat(FOX, "A", 1)
+    # The same prompt again: what is stored is one token longer than it.
+    again = engine.chat(FOX, "A", 1)
+    if name in TRUNCATING:
+        assert again.cached_tokens == again.prompt_tokens - 1
+        assert again.outcome.truncated
+    else:
+        assert again.cached_tokens == 0  # nothing shorter is stored: cold
+    assert _claims(engine)[-1] == [*again.prompt.tolist(), *again.completion.tolist()]
+    assert again.completion.tolist() == first.completion.tolist()
+    assert len(forwarded) == len(first.prompt) + 1 + len(again.prompt) + 1 - again.cached_tokens
 
 
-def test_a_dry_engine_needs_to_be_given_its_reply():
-    with pytest.raises(ValueError, match="give it the reply"):
-        Engine(load_dry("dense")).chat(FOX)
+def test_a_request_equal_to_a_stored_vector_leaves_one_token_to_forward(watched, name):
+    engine, _ = watched
+    stored = engine.chat(FOX, "A", 4)
+    key = engine.key("A")
+    claimed = np.concatenate([stored.prompt, stored.completion])
+    engine.extend(
+        key, claimed[:-2]
+    )  # nothing stored is a prefix of this: it's shorter than the only snapshot
+    assert len(engine.store) == 1
+    exact = engine.store.lookup(key, claimed, lambda s, n: s.state.can_truncate(n), reserve=1)
+    if name in TRUNCATING:
+        assert (exact.cached_tokens, exact.truncated) == (len(claimed) - 1, True)
+    else:
+        assert isinstance(exact, Diverged)
+
+
+def test_an_untrimmable_whole_prompt_hit_falls_back_to_the_next_shorter_snapshot(lab):
+    engine = _engine(lab("gated-delta"), supersede="off")
+    first = engine.chat(FOX, "A", 4)
+    prompt = engine.chat(_next(FOX, first), "A", 4).prompt
+    engine.extend(engine.key("A"), prompt)  # a snapshot of exactly the next request
+    again = engine.chat(_next(FOX, first), "A", 4)
+    assert again.cached_tokens == first.prompt_tokens + first.completion_tokens
+
+
+def test_a_reply_after_a_restore_is_the_one_computed_with_the_same_split(lab, name):
+    model = lab(name)
+    restored = _engine(model)
+    first = restored.chat(FOX, "A", 6)
+    second = restored.chat(_next(FOX, first), "A", 12)
+    assert second.cached_tokens
+
+    def computed():
+        from mlx_lm.generate import generate_step
+        from mlx_lm.models.cache import make_prompt_cache
+
+        cache = make_prompt_cache(model.model)
+        model.model(mx.array(first.prompt[:-1])[None], cache=cache)
+        for token in [first.prompt[-1], *first.completion]:
+            model.model(mx.array([[int(token)]]), cache=cache)
+        rest = mx.array(second.prompt[second.cached_tokens :])
+        return [token for token, _ in generate_step(rest, model.model, max_tokens=12, prompt_cache=cache)]
+
+    assert mlx_thread().run(computed) == second.completion.tolist()
+
+
+def test_a_donated_snapshot_does_not_change_while_decoding_goes_on(lab, name):
+    engine = _engine(lab(name), boundary=True)
+    engine.chat([{"role": "system", "content": "You are a patient guide."}, *FOX], "A", 30)
+    boundary = next(e.snapshot for e in engine.store.entries() if e.snapshot.origin == Origin.BOUNDARY)
+
+    def state_of(tokens):
+        from mlx_lm.models.cache import make_prompt_cache
+
+        cache = make_prompt_cache(engine.model.model)
+        engine.model.model(mx.array(tokens)[None], cache=cache)
+        return cache
+
+    def agree():
+        fresh, held = state_of(boundary.tokens), boundary.state.restore()
+        step = mx.array([[7]])
+        one = engine.model.model(step, cache=fresh)
+        other = engine.model.model(step, cache=held)
+        return mx.array_equal(one.view(mx.uint32), other.view(mx.uint32)).item()
+
+    assert mlx_thread().run(agree)
+
+
+def test_two_models_with_the_same_tokens_see_nothing_of_each_other(lab, name):
+    other = "dense" if name != "dense" else "mamba2"
+    store = SnapshotStore(PromptCacheConfig(min_prefix_tokens=1, boundary=False))
+    one, two = _engine(lab(name), store), _engine(lab(other), store)
+    alone = _engine(lab(other)).chat(FOX, "A", 6)
+    first = one.chat(FOX, "A", 6)
+    second = two.chat(FOX, "A", 6)
+    assert first.prompt.tolist() == second.prompt.tolist()
+    assert isinstance(second.outcome, NoCandidate)
+    assert second.completion.tolist() == alone.completion.tolist()
+    assert len(store) == 2
+
+
+def test_two_sessions_and_no_session_see_nothing_of_each_other(lab):
+    engine = _engine(lab("dense"))
+    engine.chat(FOX, "A", 4)
+    assert engine.chat(FOX, "B", 4).cached_tokens == 0
+    assert engine.chat(FOX, None, 4).cached_tokens == 0
+    assert engine.chat(FOX, "A", 4).cached_tokens > 0
+
+
+@pytest.mark.parametrize(
+    "change", [{"tools": [{"type": "function", "function": {"name": "f"}}]}, {"template_kwargs": {"mode": 2}}]
+)
+def test_other_tools_or_template_arguments_are_another_bucket(lab, change):
+    engine = _engine(lab("dense"))
+    engine.chat(FOX, "A", 4)
+    assert isinstance(engine.chat(FOX, "A", 4, **change).outcome, NoCandidate)
+
+
+def _contents(store):
+    return [
+        (e.snapshot_id, e.key, e.snapshot.tokens.tolist(), e.snapshot.size_bytes) for e in store.entries()
+    ]
+
+
+def test_a_cancelled_turn_leaves_the_store_as_it_was(lab, name):
+    engine = _engine(lab(name), boundary=True)
+    first = engine.chat(FOX, "A", 4)
+    before = _contents(engine.store)
+    cancel = threading.Event()
+    pieces = []
+    turn = engine.chat(
+        _next(FOX, first), "A", 40, on_token=lambda piece: (pieces.append(piece), cancel.set()), cancel=cancel
+    )
+    assert turn.finish_reason == "cancelled"
+    assert 0 < turn.completion_tokens < 40
+    assert turn.text == "".join(pieces)
+    assert _contents(engine.store) == before
+    engine.store.check_integrity()
+
+
+def test_a_turn_cancelled_before_it_began_forwards_nothing(watched):
+    engine, forwarded = watched
+    cancel = threading.Event()
+    cancel.set()
+    turn = engine.chat(FOX, "A", 4, cancel=cancel)
+    assert (turn.finish_reason, turn.completion_tokens, forwarded) == ("cancelled", 0, [])
+    assert len(engine.store) == 0
+
+
+def test_a_prefill_is_cancelled_between_its_chunks(lab):
+    engine = Engine(lab("dense"), config=PromptCacheConfig(min_prefix_tokens=1), prefill_step=8)
+    cancel = threading.Event()
+    seen = []
+
+    def progress(done, total):
+        seen.append(done)
+        cancel.set()
+
+    turn = engine.chat(FOX, "A", 4, on_progress=progress, cancel=cancel)
+    assert turn.finish_reason == "cancelled"
+    assert max(seen) < turn.prompt_tokens - 1
+    assert len(engine.store) == 0
+
+
+def test_a_failed_turn_leaves_the_store_as_it_was_and_the_engine_goes_on(lab, name):
+    engine = _engine(lab(name))
+    first = engine.chat(FOX, "A", 4)
+    before = _contents(engine.store)
+
+    def broken(piece):
+        raise RuntimeError("the screen is gone")
+
+    with pytest.raises(RuntimeError, match="the screen is gone"):
+        engine.chat(_next(FOX, first), "A", 40, on_token=broken)
+    assert _contents(engine.store) == before
+    assert engine.chat(_next(FOX, first), "A", 4).cached_tokens
+
+
+def test_a_model_that_fails_mid_turn_leaves_the_store_as_it_was(lab):
+    model = lab("gated-delta")
+
+    class Failing(_Watched):
+        def __call__(self, tokens, **options):
+            if len(self.forwarded) > 40:
+                raise RuntimeError("out of memory")
+            return super().__call__(tokens, **options)
+
+    engine = _engine(type(model)("failing", Failing(model.model), model.tokenizer, model.config, "failing"))
+    with pytest.raises(RuntimeError, match="out of memory"):
+        engine.chat(FOX, "A", 64)
+    assert len(engine.store) == 0
+    assert engine.store.stats().inserts == 0
+
+
+def test_progress_counts_cached_tokens_and_ends_before_the_last_one(lab):
+    engine = Engine(
+        lab("dense"), config=PromptCacheConfig(min_prefix_tokens=1, boundary=False), prefill_step=8
+    )
+    first_seen, second_seen = [], []
+    first = engine.chat(FOX, "A", 4, on_progress=lambda *at: first_seen.append(at))
+    second = engine.chat(_next(FOX, first), "A", 4, on_progress=lambda *at: second_seen.append(at))
+    for seen, turn in ((first_seen, first), (second_seen, second)):
+        assert seen[0] == (turn.cached_tokens, turn.prompt_tokens)
+        assert seen[-1] == (turn.prompt_tokens - 1, turn.prompt_tokens)
+        steps = np.diff([done for done, _ in seen])
+        assert set(steps.tolist()) <= set(range(1, 9))
+
+
+def test_a_stream_gives_the_text_in_pieces_and_then_the_turn(lab, name):
+    stream = _engine(lab(name)).stream(FOX, "A", 12, temperature=1.0, seed=3)
+    pieces = list(stream)
+    assert len(pieces) > 3
+    assert "".join(pieces) == stream.turn.text
+    tokenizer = lab(name).tokenizer
+    assert tokenizer.encode(stream.turn.text, add_special_tokens=False) == [
+        token for token in stream.turn.completion.tolist() if token not in tokenizer.eos_token_ids
+    ]
+
+
+def test_leaving_a_stream_early_cancels_its_turn(lab):
+    engine = _engine(lab("dense"))
+    stream = engine.stream(FOX, "A", 64)
+    next(stream)
+    stream.close()
+    assert stream.turn.finish_reason == "cancelled"
+    assert len(engine.store) == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "stop", "said"),
+    [
+        (" one two three four", " three", " one two"),
+        (" one two three four", [" four", " two"], " one"),
+        (" one two three four", "two thr", " one "),
+        (" one two", " never", " one two"),
+    ],
+)
+def test_a_stop_string_ends_the_text_before_it_and_is_never_shown(lab, text, stop, said):
+    stream = _engine(lab("dense")).stream(FOX, reply=text, stop=stop)
+    assert "".join(stream) == said == stream.turn.text
+    assert stream.turn.finish_reason == "stop"
+
+
+def test_a_given_reply_is_forwarded_by_the_real_model(lab, name):
+    turn = _engine(lab(name)).chat(FOX, reply=" the tide turned at noon")
+    assert turn.text == " the tide turned at noon"
+    assert turn.completion.tolist()[-1] in lab(name).tokenizer.eos_token_ids
+    exact = _engine(lab(name)).chat(FOX, reply=[300, 301, 302])
+    assert (exact.completion.tolist(), exact.finish_reason) == ([300, 301, 302], "length")
+
+
+def test_the_same_seed_gives_the_same_reply(lab):
+    engine = _engine(lab("dense"))
+    replies = [engine.chat(FOX, str(i), 12, temperature=1.0, seed=i // 2).text for i in range(4)]
+    assert replies[0] == replies[1] != replies[2] == replies[3]
+
+
+def test_a_turn_is_in_the_journal_as_plain_figures(lab):
+    engine = _engine(lab("dense"))
+    turn = engine.chat(FOX, "A", 4)
+    (note,) = (event for event in engine.store.journal if getattr(event, "topic", "") == "turn")
+    assert note.data["session"] == "A"
+    assert note.data["prompt_tokens"] == turn.prompt_tokens
+    assert note.data["outcome"] == "no_candidate"
+    assert note.data["message"] == FOX[0]
+    assert note.data["inserted"] == [engine.store.entries()[0].snapshot_id]
+    assert note.data["text"] == turn.text
+
+
+def test_a_turn_shows_itself_in_a_line_and_in_a_table(lab):
+    turn = _engine(lab("dense")).chat(FOX, "<b>", 4)
+    assert "\n" not in repr(turn)
+    assert "0 of" in repr(turn)
+    assert "&lt;b&gt;" in turn._repr_html_()
+
+
+def test_refused_snapshots_are_counted_with_their_reason(lab):
+    for config, reason in (
+        ({"enabled": False}, "disabled"),
+        ({"min_prefix_tokens": 500}, "prefix_too_short"),
+        ({"snapshot_capacity_bytes": 10}, "oversized"),
+    ):
+        engine = _engine(lab("dense"), **config)
+        engine.chat(FOX, "A", 4)
+        assert len(engine.store) == 0
+        assert {name: n for name, n in engine.store.stats().rejections.items() if n} == {reason: 1}
+    (rejected,) = (event for event in engine.store.journal if type(event).__name__ == "Rejected")
+    assert rejected.size_bytes > 10
+
+
+def test_an_extension_donates_a_boundary_from_the_nearest_ancestor_and_counts_no_lookup(watched):
+    engine, forwarded = watched
+    turn = engine.chat(FOX, "A", 4)
+    done, lookups = len(forwarded), engine.store.stats().lookups
+    claimed = [*turn.prompt.tolist(), *turn.completion.tolist()]
+    target = np.array([*claimed, 500, 501, 502], dtype=np.int32)
+    result = engine.extend(engine.key("A"), target)
+    assert result.resident
+    assert forwarded[done:] == [500, 501, 502]
+    assert engine.store.stats().lookups == lookups
+    assert [e.snapshot.origin for e in engine.store.entries()] == [Origin.COMPLETION, Origin.BOUNDARY]
+    assert engine.extend(engine.key("B"), target) is None
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"max_tokens": 0}, "max_tokens=0"),
+        ({"max_tokens": True}, "max_tokens=True"),
+        ({"max_tokens": 2.5}, "max_tokens=2.5"),
+        ({"temperature": -1}, "temperature=-1"),
+        ({"top_p": 0}, "top_p=0"),
+        ({"stop": ""}, "stop="),
+        ({"reply": []}, "reply is empty"),
+        ({"messages": []}, "messages is empty"),
+    ],
+)
+def test_bad_arguments_are_refused_before_anything_happens(lab, options, message):
+    engine = _engine(lab("dense"))
+    with pytest.raises(ValueError, match=message):
+        engine.chat(**{"messages": FOX, "session": "A", **options})
+    assert engine.store.stats().lookups == 0
+
+
+def test_an_unknown_option_is_refused(lab):
+    with pytest.raises(TypeError, match="temprature"):
+        _engine(lab("dense")).chat(FOX, temprature=1)
+
+
+def test_a_store_and_a_config_together_are_refused(lab):
+    with pytest.raises(ValueError, match="either a store or a config"):
+        Engine(lab("dense"), SnapshotStore(), PromptCacheConfig())
+
+
+def test_closing_gives_up_the_states(lab):
+    engine = _engine(lab("dense"))
+    engine.chat(FOX, "A", 4)
+    engine.close()
+    assert len(engine.store) == 0
+
+
+def test_the_key_names_model_template_and_session(lab):
+    key = _engine(lab("dense")).key("A")
+    assert isinstance(key, CacheKey)
+    assert (key.bucket.model_id, key.session) == ("lab/dense", "A")
+    assert key.bucket.template_sig.startswith("template=")
+    assert load("dense", template="{{ messages }}").tokenizer.chat_template == "{{ messages }}"
