@@ -1,4 +1,4 @@
-"""MLX itself, imported in one place: `from .backend import mx`, and nothing else in the package imports it first.
+"""MLX itself, imported in one place: modules say `from .backend import mx`, above all else of mlx and mlx_lm.
 
 On Linux the CPU wheel carries a reference BLAS; Debian's OpenBLAS, where it is installed, makes float32 prefill many
 times faster, but only if it is in the process before MLX. Where MLX has no backend, the error names the extra.
@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 OPENBLAS = "libopenblas.so.0"
 
@@ -24,7 +25,7 @@ def _preload_openblas() -> bool:
     return True
 
 
-def _import_mlx() -> Any:
+def _import_mlx() -> ModuleType:
     try:
         import mlx.core
     except ImportError as error:
@@ -37,4 +38,9 @@ def _import_mlx() -> Any:
 
 
 has_openblas: bool = _preload_openblas()
-mx: Any = _import_mlx()
+if TYPE_CHECKING:
+    import mlx.core as mx
+else:
+    mx = _import_mlx()
+
+__all__ = ["has_openblas", "mx"]

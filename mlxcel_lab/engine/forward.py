@@ -11,11 +11,14 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 import numpy as np
+
+from .backend import mx
+
+# isort: split
 from mlx_lm.generate import generate_step, generation_stream, wired_limit
 from mlx_lm.models.cache import make_prompt_cache
 
 from ..store.types import Origin, Snapshot, TokenVector
-from .backend import mx
 from .geometry import Geometry
 from .state import CapturedState, capture, measure
 

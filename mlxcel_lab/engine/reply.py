@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from .backend import mx
+
+# isort: split
 from mlx_lm.sample_utils import make_sampler
 from mlx_lm.tokenizer_utils import NaiveStreamingDetokenizer
 
-from .backend import mx
 from .forward import Sampler
 
 

@@ -16,6 +16,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from .backend import mx  # noqa: F401  (first: see there)
+
+# isort: split
 from mlx_lm.models.cache import (
     ArraysCache,
     CacheList,
