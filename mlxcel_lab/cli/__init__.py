@@ -16,6 +16,10 @@ _COMMANDS: dict[str, tuple[str, str]] = {
         "mlxcel_lab.cli.config",
         "Show the prompt cache's configuration and where each value came from.",
     ),
+    "templates": (
+        "mlxcel_lab.cli.templates",
+        "What of a turn survives into the next prompt, template by template.",
+    ),
     "bench": ("mlxcel_lab.cli.bench", "Measure: each prints its conditions and both sides of its ratio."),
 }
 
