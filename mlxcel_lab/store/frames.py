@@ -98,23 +98,16 @@ class JournalFrames:
 
     def _running(self, groups: pl.DataFrame, changes: pl.DataFrame) -> pl.DataFrame:
         seqs, shown = self.events["seq"].to_numpy(), self._shown()
-        # Cell (event, group): what changed there; the running sum down the events is what was resident after each.
-        place = np.searchsorted(seqs, changes["seq"].to_numpy())
-        cell = np.searchsorted(shown, place) * len(groups) + changes["group"].to_numpy()
-        cells = len(shown) * len(groups)
-        after = {
-            name: np.bincount(cell, changes[name].to_numpy(), cells).reshape(len(shown), -1).cumsum(0).ravel()
-            for name in ("bytes", "entries")
-        }
-        which = np.tile(np.arange(len(groups)), len(shown))
-        event = np.repeat(shown, len(groups))
-        return pl.concat(
-            [self.events.select("seq", "time")[event], groups.select("session", "origin")[which]],
-            how="horizontal",
-        ).with_columns(
-            bytes=pl.Series(after["bytes"], dtype=pl.Float64).cast(pl.Int64),
-            entries=pl.Series(after["entries"], dtype=pl.Float64).cast(pl.Int64),
-        )
+        # Cell (event, group): what changed there. The running sum down the events is what was resident after each.
+        place = np.searchsorted(shown, np.searchsorted(seqs, changes["seq"].to_numpy()))
+        which, event = np.tile(np.arange(len(groups)), len(shown)), np.repeat(shown, len(groups))
+        after = {}
+        for name in ("bytes", "entries"):
+            table = np.zeros((len(shown), len(groups)), np.int64)
+            np.add.at(table, (place, changes["group"].to_numpy()), changes[name].to_numpy())
+            after[name] = table.cumsum(0).ravel()
+        where = [self.events.select("seq", "time")[event], groups.select("session", "origin")[which]]
+        return pl.concat([*where, pl.DataFrame(after)], how="horizontal")
 
     def _shown(self) -> np.ndarray:
         """Which events (by position) have rows in `occupancy`; a change in between shows at the next one."""

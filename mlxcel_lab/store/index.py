@@ -9,7 +9,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from typing import cast
 
-from .prefix_tree import PrefixTree, Walk
+from .prefix_tree import NOBODY, PrefixTree, Walk
 from .records import Fate, Record
 from .types import CacheKey, Snapshot, TokenVector
 
@@ -120,7 +120,7 @@ class Index:
         self._forget(record)
         tree = self.trees[record.key]
         tree.detach(record)
-        if tree.root.owner is None:
+        if tree.root.owner is NOBODY:
             del self.trees[record.key]
 
     def _forget(self, record: Record) -> None:

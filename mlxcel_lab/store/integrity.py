@@ -10,7 +10,7 @@ import numpy as np
 from ..config import PromptCacheConfig
 from .counters import Counters
 from .index import Index
-from .prefix_tree import Node, PrefixTree
+from .prefix_tree import NOBODY, Node, PrefixTree
 from .records import Record
 
 
@@ -37,7 +37,7 @@ def check_index(index: Index, config: PromptCacheConfig, counters: Counters) -> 
 
 
 def _check_tree(tree: PrefixTree, key: object) -> Iterator[Record]:
-    _agree(f"a tree without owner under {key}", tree.root.owner is None, False)
+    _agree(f"a tree without owner under {key}", tree.root.owner is NOBODY, False)
     nodes = [tree.root]
     while nodes:
         node = nodes.pop()

@@ -6,16 +6,15 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from .event_table import SCHEMA, to_frame
 from .events import Event, Inserted, LookedUp, Note, Rejected, Removed
 from .journal import Journal, Residents
+from .token_column import from_column, to_column
 from .types import Bucket, CacheKey, Ghost, Origin, RejectReason, RemovalCause, TokenVector
 
 _FORMAT = 1
-_TOKENS = pl.List(pl.Int32)
 
 
 def write_journal(journal: Journal, path: Path) -> Path:
@@ -28,8 +27,8 @@ def write_journal(journal: Journal, path: Path) -> Path:
         "hits": [[i, *h] for i, h in base.hits.items()],
     }  # fmt: skip
     frame = to_frame(rows).with_columns(
-        pl.Series("tokens", [_listed(getattr(e, "tokens", None)) for e in rows], _TOKENS),
-        pl.Series("ghost_tokens", [_listed(_ghost_tokens(e)) for e in rows], _TOKENS),
+        to_column("tokens", [getattr(e, "tokens", None) for e in rows]),
+        to_column("ghost_tokens", [_ghost_tokens(e) for e in rows]),
         pl.Series("base", [i < len(base.entries) for i in range(len(rows))], pl.Boolean),
         pl.Series("about", [json.dumps(about) if i == 0 else None for i in range(len(rows))], pl.String),
     )
@@ -50,7 +49,11 @@ def read_journal(path: Path) -> Journal:
     if about.get("format", _FORMAT) != _FORMAT:
         raise ValueError(f"{path} has journal format {about['format']}: this version reads {_FORMAT}")
     journal = Journal(about.get("max_events"), about.get("keep_tokens", True))
-    events = [_event(row) for row in frame.iter_rows(named=True)]
+    vectors = [from_column(frame[name]) for name in ("tokens", "ghost_tokens")]
+    rows = frame.drop("tokens", "ghost_tokens").iter_rows(named=True)
+    events = [
+        _event({**row, "tokens": t, "ghost_tokens": g}) for row, t, g in zip(rows, *vectors, strict=True)
+    ]
     split = int(frame["base"].sum())
     entries = {e.snapshot_id: e for e in events[:split] if isinstance(e, Inserted)}
     hits = {int(i): (int(n), float(at)) for i, n, at in about.get("hits", [])}
@@ -60,20 +63,8 @@ def read_journal(path: Path) -> Journal:
     return journal
 
 
-def _listed(tokens: TokenVector | None) -> pl.Series | None:
-    return None if tokens is None else pl.Series(tokens, dtype=pl.Int32)
-
-
 def _ghost_tokens(event: Event) -> TokenVector | None:
     return event.ghost.tokens if isinstance(event, LookedUp) and event.ghost else None
-
-
-def _vector(cells: list[int] | None) -> TokenVector | None:
-    if cells is None:
-        return None
-    vector = np.array(cells, np.int32)
-    vector.flags.writeable = False
-    return vector
 
 
 def _event(row: dict[str, Any]) -> Event:
@@ -84,10 +75,10 @@ def _event(row: dict[str, Any]) -> Event:
         return _lookup(row, common)
     common |= {name: row[name] for name in ("num_tokens", "size_bytes")} | {"origin": Origin(row["origin"])}
     if row["kind"] == "rejected":
-        return Rejected(**common, reason=RejectReason(row["cause"]), tokens=_vector(row["tokens"]))
+        return Rejected(**common, reason=RejectReason(row["cause"]), tokens=row["tokens"])
     common["snapshot_id"] = row["snapshot_id"]
     if row["kind"] == "inserted":
-        return Inserted(**common, tokens=_vector(row["tokens"]))
+        return Inserted(**common, tokens=row["tokens"])
     why = {"successor": row["successor"], "self_eviction": row["self_eviction"]}
     return Removed(**common, cause=RemovalCause(row["cause"]), **why)
 
@@ -97,7 +88,7 @@ def _lookup(row: dict[str, Any], common: dict[str, Any]) -> LookedUp:
         "outcome", "num_tokens", "cached_tokens", "common_prefix_len", "stored_len", "truncated", "snapshot_id",
     )  # fmt: skip
     seen = {name: row[name] for name in names}
-    return LookedUp(**common, **seen, ghost=_ghost(row), tokens=_vector(row["tokens"]))
+    return LookedUp(**common, **seen, ghost=_ghost(row), tokens=row["tokens"])
 
 
 def _ghost(row: dict[str, Any]) -> Ghost | None:
@@ -108,7 +99,7 @@ def _ghost(row: dict[str, Any]) -> Ghost | None:
     return Ghost(
         row["ghost_snapshot_id"], key, row["ghost_num_tokens"], row["ghost_size_bytes"], Origin(row["ghost_origin"]),
         RemovalCause(cause) if cause in [*RemovalCause] else RejectReason(cause),
-        row["ghost_time"], row["ghost_seq"], row["ghost_by"], _vector(row["ghost_tokens"]),
+        row["ghost_time"], row["ghost_seq"], row["ghost_by"], row["ghost_tokens"],
     )  # fmt: skip
 
 

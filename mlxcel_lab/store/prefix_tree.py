@@ -47,12 +47,17 @@ class Item:
         return self.node.label()[: self.node.end]
 
 
+NOBODY = Item()
+"""Owns the root of an empty tree."""
+NOBODY.vector, NOBODY.alive, NOBODY.tick = None, False, 0
+
+
 class Node:
     """The end of an edge; `end` is its depth in tokens, the edge begins at the parent's."""
 
     __slots__ = ("children", "end", "item", "owner", "parent")
 
-    def __init__(self, end: int, parent: Node | None, owner: Item | None) -> None:
+    def __init__(self, end: int, parent: Node | None, owner: Item) -> None:
         self.end = end
         self.parent = parent
         self.owner = owner
@@ -61,12 +66,11 @@ class Node:
 
     def label(self) -> TokenVector:
         """A vector whose first `end` tokens spell the path from the root to here."""
-        assert self.owner is not None
         assert self.owner.vector is not None
         return self.owner.vector
 
     def lives(self) -> bool:
-        return self.owner is not None and self.owner.alive
+        return self.owner.alive
 
     def adopt(self, child: Node) -> None:
         if self.children is None:
@@ -93,24 +97,26 @@ class PrefixTree:
     __slots__ = ("root",)
 
     def __init__(self) -> None:
-        self.root = Node(0, None, None)
+        self.root = Node(0, None, NOBODY)
 
     def walk(self, tokens: TokenVector) -> Walk:
-        node, size, path = self.root, len(tokens), [self.root]
-        vector: TokenVector | None = None
-        agreed = 0  # tokens[:agreed] == vector[:agreed], and no further
-        while node.children and node.end < size:
-            child = node.children.get(tokens.item(node.end))
+        path, size, token_at = [self.root], len(tokens), tokens.item
+        children, end = self.root.children, 0
+        known: TokenVector | None = None
+        agreed = 0  # tokens[:agreed] == known[:agreed], and no further
+        while children and end < size:
+            child = children.get(token_at(end))
             if child is None:
                 break
-            if child.label() is not vector:
-                vector = child.label()
-                agreed = common_prefix(tokens, vector, node.end)
+            vector = child.owner.vector
+            if vector is not known:
+                known = child.label()
+                agreed = common_prefix(tokens, known, end)
             if agreed < child.end:
                 return Walk(path, child, agreed)
             path.append(child)
-            node = child
-        return Walk(path, None, node.end)
+            children, end = child.children, child.end
+        return Walk(path, None, end)
 
     def bury(self, item: Item) -> None:
         """`item`, the one used longest ago or one that the newest covers, dies: it stays as a ghost. O(1)."""
@@ -133,7 +139,7 @@ class PrefixTree:
             self._hand_over(node, displaced, item)
         elif node.owner is not item:
             item.vector = None
-        if self.root.owner is None:
+        if self.root.owner is NOBODY:
             self.root.owner = item
         return displaced
 
@@ -160,9 +166,9 @@ class PrefixTree:
     def closest(self, walk: Walk) -> tuple[Item, int] | None:
         """The living item that shares most with the walked vector, most recent first, and how many tokens: O(path)."""
         if walk.partial is not None and walk.partial.lives():
-            return _owner(walk.partial), walk.matched
+            return walk.partial.owner, walk.matched
         node = next((node for node in reversed(walk.path) if node.lives()), None)
-        return None if node is None else (_owner(node), node.end)
+        return None if node is None else (node.owner, node.end)
 
     def nearest(self, walk: Walk) -> Iterator[tuple[Item, int]]:
         """All living items, `closest` first: by falling common prefix, then by falling recency.
@@ -197,7 +203,7 @@ class PrefixTree:
         del parent.children[leaf.label().item(parent.end)]
         return parent
 
-    def _heir(self, node: Node, item: Item) -> Item | None:
+    def _heir(self, node: Node, item: Item) -> Item:
         """Who spells the path to `node` once `item` is gone: a ghost below, else the node's own, with a copy."""
         if node.children:
             # popitem is O(1) where the first of a dict with many deleted entries isn't.
@@ -208,22 +214,17 @@ class PrefixTree:
             copy = item.path_tokens()[: node.end].copy()
             copy.flags.writeable = False
             node.item.vector = copy
-        return node.item
+        return node.item or NOBODY
 
-    def _hand_over(self, node: Node | None, old: Item, new: Item | None) -> None:
+    def _hand_over(self, node: Node | None, old: Item, new: Item) -> None:
         while node is not None and node.owner is old:
             node.owner = new
             node = node.parent
 
 
-def _owner(node: Node) -> Item:
-    assert node.owner is not None
-    return node.owner
-
-
 def _recent_first(nodes: list[Node], own: Item | None = None) -> Iterator[Item]:
     """The living items below `nodes`, and `own`, by falling tick: best first, as an owner has its node's best tick."""
-    heap: list[tuple[int, Node | Item]] = [(-n.owner.tick, n) for n in nodes if n.owner and n.owner.alive]
+    heap: list[tuple[int, Node | Item]] = [(-n.owner.tick, n) for n in nodes if n.lives()]
     if own is not None and own.alive:
         heap.append((-own.tick, own))
     heapq.heapify(heap)
@@ -233,7 +234,7 @@ def _recent_first(nodes: list[Node], own: Item | None = None) -> Iterator[Item]:
             yield best
             continue
         for child in (best.children or {}).values():
-            if child.owner is not None and child.owner.alive:
+            if child.lives():
                 heapq.heappush(heap, (-child.owner.tick, child))
         if best.item is not None and best.item.alive:
             heapq.heappush(heap, (-best.item.tick, best.item))

@@ -156,6 +156,6 @@ def test_an_emptied_tree_holds_nothing() -> None:
     tree = _Tree()
     for item in [tree.use([1, 2]), tree.use([1, 3]), tree.use([1])]:
         tree.kill(item)
-    assert tree.tree.root.owner is None
+    assert not tree.tree.root.lives()
     assert not tree.tree.root.children
     assert tree.closest([1, 2]) is None
