@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import altair as alt
 import polars as pl
@@ -66,17 +66,25 @@ class ChartSource:
         )
         return bool(budgets) and (not peak or max(budgets) <= FAR_ABOVE * peak)
 
-    def x(self, shown: bool = False) -> alt.X:
-        axis = alt.Axis(title=_TITLES[self.over], tickMinStep=1, format="~s", grid=False) if shown else None
-        return alt.X("x:Q", axis=axis, scale=alt.Scale(domain=[0, self.axis.end], nice=False))
+    def x(self, shown: bool = False, **axis: Any) -> alt.X:
+        look = {"title": _TITLES[self.over], "tickMinStep": 1, "format": "~s", "grid": False, **axis}
+        scale = alt.Scale(domain=[0, self.axis.end], nice=False)
+        return alt.X("x:Q", axis=alt.Axis(**look) if shown else None, scale=scale)
 
     def notes(self) -> list[str]:
-        """What a reader must know about the picture: what was thinned, and a budget out of sight."""
-        shaped = [
+        """What a reader must know about the picture: what is pale in it, out of its sight, or thinned."""
+        made = [
             self.__dict__[name]
             for name in ("alive", "blocks", "happenings", "lanes")
             if name in self.__dict__
         ]
-        far = "blocks" in self.__dict__ and not self.budget_in_view and not self.budget.is_empty()
-        budget = [f"the budget, {self.budget['capacity_bytes'][-1]:,} bytes, lies far above"] if far else []
-        return list(dict.fromkeys([*budget, *(part.note for part in shaped if part.note)]))
+        notes = self._notes_on_blocks() if "blocks" in self.__dict__ else []
+        return list(dict.fromkeys([*notes, *(part.note for part in made if part.note)]))
+
+    def _notes_on_blocks(self) -> list[str]:
+        origins = self.blocks.rows["origin"].n_unique() > 1
+        far = not self.budget_in_view and not self.budget.is_empty()
+        return [
+            *(["full colour: completions, pale: boundaries"] if origins else []),
+            *([f"the budget, {self.budget['capacity_bytes'][-1]:,} bytes, lies far above"] if far else []),
+        ]

@@ -19,15 +19,21 @@ from .chart_source import ChartSource
 if TYPE_CHECKING:
     from ..store import Journal
 
-WIDTH = 700
+WIDTH = 680
 _BYTES = "format(datum.value, '.3~s') + 'B'"
+_GAP: dict[str, Any] = {
+    "strokeWidth": 1,
+    "x2Offset": -1,
+    "yOffset": -1,
+    "y2Offset": 1,
+}  # so that blocks lie apart
 _FACTS = ["snapshot_id:Q", "session:N", "origin:N", "num_tokens:Q", "size_bytes:Q", "hits:Q", "fate:N"]
 
 
 def story(journal: Journal, title: str = "", over: Over = "operation") -> alt.VConcatChart:
     """Occupancy, the time line of events under it, and the snapshots' lanes, one x for all."""
     source = ChartSource(journal, over)
-    return _finished(source, [_occupancy(source), _time_line(source), _lanes(source)], title)
+    return _finished(source, [_occupancy(source), _time_line(source, title=None), _lanes(source)], title)
 
 
 def occupancy(journal: Journal, title: str = "", over: Over = "operation") -> alt.VConcatChart:
@@ -66,12 +72,10 @@ def _finished(source: ChartSource, parts: list[Any], title: str) -> alt.VConcatC
 def _occupancy(source: ChartSource) -> alt.LayerChart | alt.FacetChart:
     rows = source.blocks.rows
     y = alt.Y("y:Q", title="resident", axis=alt.Axis(labelExpr=_BYTES, tickCount=5))
-    kinds = [kind for kind in theme.ORIGINS if kind in set(rows["origin"])]
-    filled = alt.Scale(domain=kinds, range=[theme.ORIGINS[kind].opacity for kind in kinds])
-    origins = alt.Legend(title="origin") if len(kinds) > 1 else None
-    blocks = alt.Chart(rows).mark_rect(strokeWidth=1).encode(
+    filled = alt.Scale(domain=list(theme.ORIGINS), range=[fill.opacity for fill in theme.ORIGINS.values()])
+    blocks = alt.Chart(rows).mark_rect(**_GAP).encode(
         x=source.x(), x2="x2:Q", y=y, y2="y2:Q", color=_by_session(alt.Color, source, "session"),
-        stroke=_by_session(alt.Stroke, source), fillOpacity=alt.FillOpacity("origin:N", scale=filled, legend=origins),
+        stroke=_by_session(alt.Stroke, source), fillOpacity=alt.FillOpacity("origin:N", scale=filled),
         tooltip=_facts(rows),
     )  # fmt: skip
     line = _budget_line(source) if source.budget_in_view else []
@@ -88,13 +92,13 @@ def _budget_line(source: ChartSource) -> list[alt.Chart]:
     return [line, text.encode(x="x2:Q", text="words:N")]
 
 
-def _time_line(source: ChartSource) -> alt.Chart:
+def _time_line(source: ChartSource, **axis: Any) -> alt.Chart:
     rows = source.happenings.rows
     order = _labels(rows, "what")
     y = alt.Y("what:N", sort=order, title=None, axis=alt.Axis(ticks=False, domain=False, grid=True))
     marks = alt.Chart(rows).mark_point(filled=True, size=70, opacity=1).encode(
-        x=source.x(shown=True), y=y, color=_by_mark(alt.Color, rows, "what"), shape=_by_mark(alt.Shape, rows, "what"),
-        tooltip=["words:N", "session:N", "snapshot_id:Q", "seq:Q"],
+        x=source.x(shown=True, **axis), y=y, tooltip=["words:N", "session:N", "snapshot_id:Q", "seq:Q"],
+        color=_by_mark(alt.Color, rows, "what"), shape=_by_mark(alt.Shape, rows, "what"),
     )  # fmt: skip
     return marks.properties(width=WIDTH, height=alt.Step(18))
 
@@ -161,11 +165,11 @@ def _by_mark(channel: Any, rows: pl.DataFrame, field: str, legend: str = "") -> 
     """Colour or shape by what happened, of the kinds that did."""
     labels = _labels(rows, field)
     look = [getattr(theme.MARKS[label], "shape" if channel is alt.Shape else "colour") for label in labels]
-    shown = alt.Legend(title=legend, symbolType="square") if legend else None
+    shown = alt.Legend(title=legend, symbolType="square") if legend and labels else None
     return channel(f"{field}:N", scale=alt.Scale(domain=labels, range=look), legend=shown)
 
 
 def _by_session(channel: Any, source: ChartSource, legend: str = "") -> Any:
     colours = theme.session_colours(source.alive.rows["session"])
     scale = alt.Scale(domain=list(colours), range=list(colours.values()))
-    return channel("session:N", scale=scale, legend=alt.Legend(title=legend) if legend else None)
+    return channel("session:N", scale=scale, legend=alt.Legend(title=legend) if legend and colours else None)

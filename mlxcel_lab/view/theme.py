@@ -105,7 +105,14 @@ def altair_config() -> dict[str, Any]:
         "font": FONT,
         "view": {"stroke": None},
         "axis": {**text, **lines, "labelLimit": 200},
-        "legend": {**text, "symbolStrokeWidth": 0, "symbolSize": 120},
+        "legend": {
+            **text,
+            "orient": "top",
+            "direction": "horizontal",
+            "titleOrient": "left",
+            "symbolStrokeWidth": 0,
+            "symbolSize": 120,
+        },
         "title": title,
     }
 

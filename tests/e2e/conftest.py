@@ -138,6 +138,10 @@ class LabPage:
         errors = self.page.locator('.jp-OutputArea-output[data-mime-type*="error"]').all_inner_texts()
         assert not errors, errors[0]
 
+    def save(self):
+        self.menu("File", "Save Notebook")
+        self.page.locator(".lm-DockPanel .lm-TabBar-tab.lm-mod-current:not(.jp-mod-dirty)").wait_for()
+
     def screenshot(self, name):
         """A picture of the notebook in its whole length, among the artefacts; returns its path."""
         bottom = "document.querySelector('.jp-Notebook .jp-WindowedPanel-inner').scrollHeight"
