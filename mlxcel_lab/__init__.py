@@ -18,7 +18,10 @@ _HOME = {
     "Snapshot": "store",
     "SnapshotStore": "store",
     "Engine": "engine",
+    "compare": "runs",
     "hand_over": "runs",
+    "runs_frame": "runs",
+    "sweep": "runs",
     "lab_models": "engine",
     "load": "engine",
     "load_dry": "engine",
@@ -31,7 +34,10 @@ if TYPE_CHECKING:
     from .engine import lab_models as lab_models
     from .engine import load as load
     from .engine import load_dry as load_dry
+    from .runs import compare as compare
     from .runs import hand_over as hand_over
+    from .runs import runs_frame as runs_frame
+    from .runs import sweep as sweep
     from .store import Bucket as Bucket
     from .store import CacheKey as CacheKey
     from .store import Journal as Journal

@@ -12,6 +12,10 @@ from .lazy import LazyGroup
 # command -> (module that holds a click command named `command`, its help line)
 _COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("mlxcel_lab.cli.run", "Run one notebook with checked parameters and print its result."),
+    "sweep": (
+        "mlxcel_lab.cli.sweep",
+        "Run a notebook over a grid of parameters: resumable, on many workers.",
+    ),
     "config": (
         "mlxcel_lab.cli.config",
         "Show the prompt cache's configuration and where each value came from.",

@@ -34,7 +34,7 @@ def command(notebook: str, assignments: tuple[str, ...], list_only: bool, runs: 
             click.echo(f"{p.name}: {p.type} = {p.default!r:<20} {p.help}".rstrip())
         return
     from ..runs.pool import run_here
-    from ..runs.results import RESULT, open_results
+    from ..runs.results import open_results
 
     results = open_results(runs)
     record = run_here(spec, results)
@@ -44,5 +44,7 @@ def command(notebook: str, assignments: tuple[str, ...], list_only: bool, runs: 
     with pl.Config(
         tbl_rows=-1, tbl_cols=-1, tbl_hide_dataframe_shape=True, fmt_str_lengths=60, tbl_width_chars=200
     ):
-        click.echo(pl.read_parquet(results.read(spec.folder, RESULT) or b"").drop(experiment.parameters))
+        click.echo(
+            pl.read_parquet(results.read(spec.folder, record.result or "") or b"").drop(experiment.parameters)
+        )
     click.echo(f"{record.seconds:.1f} s, {where}", err=True)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
-import platform
 import tempfile
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
-from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -21,49 +18,9 @@ import polars as pl
 from .handover import result_of
 from .kernels import Kernels
 from .parameters import quiet_papermill
+from .record import RunRecord
 from .results import NOTEBOOK, RECORD, RESULT, Results
 from .spec import RunSpec
-
-_PACKAGES = ("mlxcel_lab", "mlx", "mlx-lm", "numpy", "polars", "papermill", "ipykernel")
-
-
-@cache
-def versions() -> dict[str, str]:
-    """The versions that a result may depend on; a package that isn't installed is left out."""
-    found = {"python": platform.python_version(), "platform": platform.platform()}
-    for package in _PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return found
-
-
-@dataclass(frozen=True, slots=True)
-class RunRecord:
-    """What came of a run, as `run.json` keeps it. `cells_seconds`: spent in the notebook's own cells."""
-
-    notebook: str
-    status: str  # "done" or "failed"
-    parameters: dict[str, Any]
-    given: tuple[str, ...]
-    fingerprint: str
-    seed: int | None
-    started: str
-    seconds: float
-    cells_seconds: float
-    rows: int | None
-    error: str | None
-    inputs: dict[str, str]
-    package: str
-    versions: dict[str, str] = field(default_factory=lambda: dict(versions()))
-
-    @property
-    def done(self) -> bool:
-        return self.status == "done"
-
-    def to_json(self) -> bytes:
-        return json.dumps(asdict(self), indent=2).encode()
 
 
 class Interrupted(Exception):
@@ -83,24 +40,45 @@ def execute(
     notebook, error = _papermill(spec, kernels)
     if kernels.killed:
         raise Interrupted(spec.label())
-    files, rows = {}, None
+    frame = None
     if error is None:
         try:
             frame = _result(notebook, spec)
-            files[RESULT], rows = _parquet(frame), frame.height
         except ValueError as problem:
             error = str(problem)
-    files[NOTEBOOK] = nbformat.writes(notebook).encode()
     if sign:
         sign_notebook(notebook)
-    record = RunRecord(
-        notebook=spec.notebook, status="failed" if error else "done", parameters=spec.parameters, given=spec.given,
-        fingerprint=spec.fingerprint, seed=_seed(spec.parameters), started=started,
-        seconds=round(time.perf_counter() - clock, 4), cells_seconds=_cells_seconds(notebook), rows=rows, error=error,
-        inputs=spec.inputs, package=spec.package,
-    )  # fmt: skip
-    results.put(spec.folder, {**files, RECORD: record.to_json()})
+    took = round(time.perf_counter() - clock, 4)
+    record = _record(spec, started, took, _cells_seconds(notebook), frame, error)
+    files = {NOTEBOOK: nbformat.writes(notebook).encode(), RECORD: record.to_json()}
+    if frame is not None and record.result:
+        files[record.result] = _parquet(frame)
+    results.put(spec.folder, files)
     return record
+
+
+def give_up(spec: RunSpec, results: Results, error: Exception) -> RunRecord:
+    """Record as failed a run whose worker never came back with it; the notebook says why."""
+    notebook = nbformat.reads(spec.source, as_version=4)
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            _put_error(cell, error)
+            break
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    record = _record(spec, now, 0.0, 0.0, None, f"{type(error).__name__}: {error}")
+    results.put(spec.folder, {NOTEBOOK: nbformat.writes(notebook).encode(), RECORD: record.to_json()})
+    return record
+
+
+def _record(
+    spec: RunSpec, started: str, took: float, cells: float, frame: pl.DataFrame | None, error: str | None
+) -> RunRecord:
+    return RunRecord(
+        notebook=spec.notebook, status="done" if error is None else "failed", parameters=spec.parameters,
+        given=spec.given, fingerprint=spec.fingerprint, seed=_seed(spec.parameters), started=started, seconds=took,
+        cells_seconds=cells, rows=None if frame is None else frame.height, error=error,
+        result=None if frame is None else result_name(frame), inputs=spec.inputs, package=spec.package,
+    )  # fmt: skip
 
 
 def sign_notebook(notebook: nbformat.NotebookNode) -> None:
@@ -140,10 +118,14 @@ def _with_error(notebook: nbformat.NotebookNode, error: Exception) -> nbformat.N
     """Put an error that no cell could report into the cell that ran last."""
     started = [c for c in notebook.cells if c.cell_type == "code" and _status(c) not in (None, "pending")]
     if started:
-        name, text = type(error).__name__, str(error)
-        told = nbformat.v4.new_output("error", ename=name, evalue=text, traceback=[f"{name}: {text}"])
-        started[-1].outputs = [*started[-1].get("outputs", []), told]
+        _put_error(started[-1], error)
     return notebook
+
+
+def _put_error(cell: nbformat.NotebookNode, error: Exception) -> None:
+    name, text = type(error).__name__, str(error)
+    told = nbformat.v4.new_output("error", ename=name, evalue=text, traceback=[f"{name}: {text}"])
+    cell.outputs = [*cell.get("outputs", []), told]
 
 
 def _status(cell: nbformat.NotebookNode) -> str | None:
@@ -157,12 +139,16 @@ def _cells_seconds(notebook: nbformat.NotebookNode) -> float:
 
 
 def _result(notebook: nbformat.NotebookNode, spec: RunSpec) -> pl.DataFrame:
-    """The handed-over frame with every parameter as a column of its own."""
     frame = result_of(notebook)
     if frame is None:
         raise ValueError(
             "the notebook handed nothing over: let its last cell call mlxcel_lab.hand_over(result)"
         )
+    return _with_parameters(frame, spec)
+
+
+def _with_parameters(frame: pl.DataFrame, spec: RunSpec) -> pl.DataFrame:
+    """The frame with every parameter as a column of its own."""
     columns = [pl.Series(n, [value], polars_type(spec.types[n])) for n, value in spec.parameters.items()]
     values = pl.DataFrame(columns)
     for name in set(frame.columns) & set(values.columns):
@@ -172,6 +158,12 @@ def _result(notebook: nbformat.NotebookNode, spec: RunSpec) -> pl.DataFrame:
             )
     frame = frame.drop(values.columns, strict=False)
     return frame.with_columns(pl.lit(values[name]).first().alias(name) for name in values.columns)
+
+
+def result_name(frame: pl.DataFrame) -> str:
+    """The file's name, which tells frames of other columns or types apart without opening them."""
+    schema = json.dumps([[name, str(kind)] for name, kind in frame.schema.items()])
+    return RESULT.format(hashlib.sha256(schema.encode()).hexdigest()[:8])
 
 
 def polars_type(kind: str) -> pl.DataType:

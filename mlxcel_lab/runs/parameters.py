@@ -23,6 +23,18 @@ from ..paths import notebooks_dir
 _BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
+def _read_str(text: str) -> str:
+    if not isinstance(text, str):
+        raise ValueError
+    return text
+
+
+def _list(texts: Any) -> list[str]:
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise ValueError
+    return texts
+
+
 def _read_bool(text: str) -> bool:
     return _BOOLEANS[text.lower()]
 
@@ -33,7 +45,12 @@ def _read_int(text: str) -> int:
     return int(text)
 
 
-_READ: dict[str, Callable[[str], Any]] = {"int": _read_int, "float": float, "str": str, "bool": _read_bool}
+_READ: dict[str, Callable[[str], Any]] = {
+    "int": _read_int,
+    "float": float,
+    "str": _read_str,
+    "bool": _read_bool,
+}
 _EXPECTED = {"int": "a whole number", "float": "a number", "str": "a text", "bool": "true or false"}
 
 
@@ -52,16 +69,22 @@ class Parameter:
         return self.type[5:-1] if self.type.startswith("list[") else None
 
     def parse(self, text: str) -> Any:
-        """The value that a command line or a file wrote as text; a list as `[1, 2]`."""
+        """The value that a command line wrote as text; a list as `[1, 2]`."""
+        if self.item is None:
+            return self.read(text)
+        try:
+            return self.read(yaml.load(text, yaml.BaseLoader))
+        except (ValueError, yaml.YAMLError):
+            raise ValueError(f"{self.name}={text!r}: expected {self._expected()}") from None
+
+    def read(self, texts: Any) -> Any:
+        """The value that a file wrote as a text, or for a list as a list of texts."""
         try:
             if self.item is None:
-                return _READ[self.type](text)
-            items = yaml.load(text, yaml.BaseLoader)  # BaseLoader leaves `off` a text
-            if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
-                raise ValueError
-            return [_READ[self.item](item) for item in items]
-        except (ValueError, KeyError, yaml.YAMLError):
-            raise ValueError(f"{self.name}={text!r}: expected {self._expected()}") from None
+                return _READ[self.type](texts)
+            return [_READ[self.item](text) for text in _list(texts)]
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise ValueError(f"{self.name}={texts!r}: expected {self._expected()}") from None
 
     def check(self, value: Any) -> Any:
         """The value as its type has it; a ValueError if it has another. An int is a float, a bool is no int."""

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 
-from .execute import RunRecord, execute
+from .execute import execute
 from .kernels import Kernels
+from .record import RunRecord
 from .results import Results
 from .spec import RunSpec
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import shutil
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Protocol
 
 RECORD = "run.json"
 NOTEBOOK = "notebook.ipynb"
-RESULT = "result.parquet"
+RESULT = "result-{}.parquet"  # of the digest of its columns and their types; see `frame`
 
 
 class Results(Protocol):
@@ -27,6 +27,12 @@ class Results(Protocol):
 
     def read(self, folder: str, name: str) -> bytes | None:
         """The contents of one of a run's files; None where there is none."""
+
+    def remove(self, folder: str) -> None:
+        """Remove that folder and what is in it."""
+
+    def records(self, folder: str) -> Iterator[bytes]:
+        """The contents of each run.json below that folder, in no order."""
 
     def where(self, folder: str) -> str:
         """The folder, as a person would open it."""
@@ -71,6 +77,12 @@ class FolderResults:
         except FileNotFoundError:
             return None
 
+    def remove(self, folder: str) -> None:
+        shutil.rmtree(self._root / folder, ignore_errors=True)
+
+    def records(self, folder: str) -> Iterator[bytes]:
+        return (path.read_bytes() for path in (self._root / folder).rglob(RECORD))
+
     def where(self, folder: str) -> str:
         return str(self._root / folder)
 
@@ -101,5 +113,15 @@ class UrlResults:
             return None
         return content
 
+    def remove(self, folder: str) -> None:
+        self._fs.rm(f"{self._path}/{folder}", recursive=True)
+
+    def records(self, folder: str) -> Iterator[bytes]:
+        return (self._fs.cat_file(path) for path in self._fs.glob(f"{self._path}/{folder}/**/{RECORD}"))
+
     def where(self, folder: str) -> str:
         return f"{self.root}/{folder}"
+
+    def results(self) -> Iterator[bytes]:
+        """The contents of each result below the URL."""
+        return (self._fs.cat_file(path) for path in self._fs.glob(f"{self._path}/**/*.parquet"))

@@ -61,9 +61,9 @@ class Experiment:
     def load(cls, notebook: str | Path) -> Experiment:
         """Read the notebook at a path, or the lab's own of that name."""
         path = find_notebook(notebook)
-        notebook = read_notebook(path)
-        code = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
-        return cls(path.stem, nbformat.writes(notebook), inspect(path), _digest(code))
+        node = read_notebook(path)
+        code = [cell.source for cell in node.cells if cell.cell_type == "code"]
+        return cls(path.stem, nbformat.writes(node), inspect(path), _digest(code))
 
     @property
     def hands_over(self) -> bool:

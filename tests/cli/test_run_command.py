@@ -28,7 +28,7 @@ def test_it_prints_the_result_and_says_where_it_lies(notebook, tmp_path):
     assert done.exit_code == 0, done.output
     assert "doubled" in done.stdout
     assert "False" in done.stdout
-    assert (runs / "tiny" / "size=2" / "flag=false" / "result.parquet").exists()
+    assert list((runs / "tiny" / "size=2" / "flag=false").glob("result-*.parquet"))
 
 
 def test_a_failure_names_the_error_and_where_the_notebook_is(notebook, tmp_path):

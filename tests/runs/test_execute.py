@@ -10,7 +10,8 @@ from nbformat.sign import NotebookNotary
 from mlxcel_lab.runs.execute import Interrupted, execute
 from mlxcel_lab.runs.kernels import Kernels
 from mlxcel_lab.runs.pool import run_all, run_here
-from mlxcel_lab.runs.results import NOTEBOOK, RECORD, RESULT, FolderResults
+from mlxcel_lab.runs.record import RunRecord
+from mlxcel_lab.runs.results import NOTEBOOK, RECORD, FolderResults
 from mlxcel_lab.runs.spec import Experiment
 
 
@@ -35,13 +36,14 @@ def test_a_run_leaves_a_signed_notebook_its_typed_result_and_a_full_record(resul
     record = run_here(spec, results)
     assert record.done, record.error
     names, executed = _files(results, spec)
-    assert names == {NOTEBOOK, RESULT, RECORD}
+    assert names == {NOTEBOOK, record.result, RECORD}
     with NotebookNotary() as notary:
         assert notary.check_signature(executed)
-    frame = pl.read_parquet(results.read(spec.folder, RESULT))
+    frame = pl.read_parquet(results.read(spec.folder, record.result))
     assert frame.to_dicts() == [
         {"total": 30, "loudness": "False", "size": 3, "rule": "off", "loud": False, "seed": 7}
     ]
+    assert RunRecord.from_json(results.read(spec.folder, RECORD)) == record
     saved = json.loads(results.read(spec.folder, RECORD))
     assert saved["parameters"] == {"size": 3, "rule": "off", "loud": False, "seed": 7}
     assert (saved["status"], saved["seed"], saved["rows"], saved["error"]) == ("done", 7, 1, None)
