@@ -23,6 +23,13 @@ _COMMANDS: dict[str, tuple[str, str]] = {
     "templates": (
         "mlxcel_lab.cli.templates",
         "What of a turn survives into the next prompt, template by template.",
+    "serve": (
+        "mlxcel_lab.cli.serve",
+        "Serve a model to OpenAI's clients, with the cache's stats and metrics.",
+    ),
+    "mlx-lm-server": (
+        "mlxcel_lab.cli.mlx_lm_server",
+        "Start mlx-lm's own server on the lab's snapshot store.",
     ),
     "bench": ("mlxcel_lab.cli.bench", "Measure: each prints its conditions and both sides of its ratio."),
 }

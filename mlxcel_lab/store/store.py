@@ -123,6 +123,23 @@ class SnapshotStore:
                 self._remove(record, RemovalCause.CLEARED) for record in [*self._index.residents.values()]
             )
 
+    def trim(self, *, max_entries: int | None = None, max_bytes: int | None = None) -> tuple[Removal, ...]:
+        """Evict least recently used until at most so many entries and bytes are left (None: no bound). O(evicted)."""
+        entries = len(self) if max_entries is None else max(max_entries, 0)
+        size = self.total_bytes if max_bytes is None else max(max_bytes, 0)
+        with self._lock:
+            self._advance()
+            removed = []
+            while len(self) > entries or self.total_bytes > size:
+                removed.append(self._remove(next(iter(self._index.residents.values())), RemovalCause.EVICTED))
+            return tuple(removed)
+
+    def now(self) -> float:
+        """The store's clock, in seconds: what `Entry` and `Ghost` are dated by."""
+        with self._lock:
+            self._advance()
+            return self._now
+
     def note(self, topic: str, data: Mapping[str, Any], key: CacheKey | None = None) -> Note:
         """Put something that isn't the store's doing on the journal's time line; `data` holds plain JSON values."""
         with self._lock:

@@ -1,0 +1,76 @@
+"""Events as plain JSON objects and back: what a server sends of its journal, a line each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, fields
+from typing import Any
+
+from .event_table import KINDS
+from .events import Event
+from .tokens import as_tokens
+from .types import Bucket, CacheKey, Ghost, Origin, RejectReason, RemovalCause
+
+_TYPES = {kind: type_ for type_, kind in KINDS.items()}
+_CAUSES: dict[str, RemovalCause | RejectReason] = {
+    cause.value: cause for causes in (RemovalCause, RejectReason) for cause in causes
+}
+
+
+def event_to_json(event: Event, *, tokens: bool = True) -> dict[str, Any]:
+    """The event as an object with its `kind`; without `tokens`, token vectors are null."""
+    plain = {f.name: getattr(event, f.name) for f in fields(event)}
+    return {"kind": KINDS[type(event)], **{name: _plain(value, tokens) for name, value in plain.items()}}
+
+
+def event_from_json(row: Mapping[str, Any]) -> Event:
+    """The event that `event_to_json` wrote. Raises ValueError for an object that isn't one."""
+    values = dict(row)
+    kind = values.pop("kind", None)
+    if kind not in _TYPES:
+        raise ValueError(f"kind={kind!r}: expected one of {', '.join(_TYPES)}")
+    try:
+        return _TYPES[kind](**{name: _READ.get(name, _same)(value) for name, value in values.items()})
+    except (TypeError, KeyError) as error:
+        raise ValueError(f"not a journal event of kind {kind!r}: {error}") from None
+
+
+def _plain(value: Any, tokens: bool) -> Any:
+    if isinstance(value, CacheKey):
+        return {"bucket": asdict(value.bucket), "session": value.session}
+    if isinstance(value, Ghost):
+        shown = {f.name: getattr(value, f.name) for f in fields(value)}
+        return {name: _plain(part, tokens) for name, part in shown.items()}
+    if isinstance(value, Mapping):
+        return dict(value)
+    if hasattr(value, "tolist"):
+        return value.tolist() if tokens else None
+    return value
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _key(value: Any) -> CacheKey | None:
+    return None if value is None else CacheKey(Bucket(**value["bucket"]), value["session"])
+
+
+def _vector(value: Any) -> Any:
+    return None if value is None else as_tokens(value)
+
+
+def _ghost(value: Any) -> Ghost | None:
+    return None if value is None else Ghost(**{n: _READ.get(n, _same)(part) for n, part in value.items()})
+
+
+_READ: dict[str, Any] = {
+    "key": _key,
+    "tokens": _vector,
+    "ghost": _ghost,
+    "origin": Origin,
+    "cause": _CAUSES.__getitem__,
+    "reason": RejectReason,
+}
+
+__all__ = ["event_from_json", "event_to_json"]
