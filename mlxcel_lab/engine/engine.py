@@ -35,6 +35,7 @@ class Engine:
         config: PromptCacheConfig | None = None,
         *,
         prefill_step: int = PREFILL_STEP,
+        trim: bool = False,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         if store is not None and config is not None:
@@ -43,7 +44,7 @@ class Engine:
             raise ValueError(f"prefill_step={prefill_step!r}: expected a whole number, 1 or more")
         self.model = model
         self.store = SnapshotStore(config) if store is None else store
-        self._running = Running(model, self.store, prefill_step, clock)
+        self._running = Running(model, self.store, prefill_step, clock, trim)
 
     def chat(
         self,

@@ -57,20 +57,21 @@ class _Pass:
 
     dry: bool
 
-    def __init__(self, cache: list[Any], tokens: TokenVector) -> None:
+    def __init__(self, cache: list[Any], tokens: TokenVector, trim: bool) -> None:
         self.cache = cache
+        self._trim = trim
         self._forwarded: list[Any] = [tokens]
 
     @property
     def size_bytes(self) -> int:
-        return measure(self.cache)
+        return measure(self.cache, trim=self._trim)
 
     def snapshot(self, origin: Origin, *, with_state: bool = True) -> Snapshot:
         tokens = np.concatenate([np.asarray(part, dtype=np.int32) for part in self._forwarded])
         self._forwarded = [tokens]
         if not with_state:
             return Snapshot(tokens, self.size_bytes, origin)
-        state = capture(self.cache, len(tokens), dry=self.dry)
+        state = capture(self.cache, len(tokens), dry=self.dry, trim=self._trim)
         return Snapshot(tokens, state.nbytes, origin, state)
 
 
@@ -79,8 +80,10 @@ class LivePass(_Pass):
 
     dry = False
 
-    def __init__(self, model: Any, start: CapturedState | None, tokens: TokenVector) -> None:
-        super().__init__(make_prompt_cache(model) if start is None else start.restore(len(tokens)), tokens)
+    def __init__(self, model: Any, start: CapturedState | None, tokens: TokenVector, *, trim: bool) -> None:
+        super().__init__(
+            make_prompt_cache(model) if start is None else start.restore(len(tokens)), tokens, trim
+        )
         self._model = model
 
     def __call__(self, tokens: Any, cache: Any, **options: Any) -> Any:
@@ -110,8 +113,10 @@ class DryPass(_Pass):
 
     dry = True
 
-    def __init__(self, geometry: Geometry, start: CapturedState | None, tokens: TokenVector) -> None:
-        super().__init__(geometry.new_cache() if start is None else start.restore(len(tokens)), tokens)
+    def __init__(
+        self, geometry: Geometry, start: CapturedState | None, tokens: TokenVector, *, trim: bool
+    ) -> None:
+        super().__init__(geometry.new_cache() if start is None else start.restore(len(tokens)), tokens, trim)
         self._geometry = geometry
 
     def forward(self, tokens: TokenVector) -> None:

@@ -144,26 +144,34 @@ class Geometry:
         """
         cache = self.new_cache()
         if not exact and kv_bits is None and self._feeds is not None:
-            self._advance_alike(cache, calls)
+            for first, *others in self._advance_alike(cache, calls):
+                for other in others:
+                    vars(other).update(vars(first))
+            settle(cache)
             return cache
         for num_tokens in calls:
             (self.forward if exact else self.advance)(cache, num_tokens)
             self._quantise(cache, kv_bits)
         return cache
 
-    def _advance_alike(self, cache: list[Any], calls: Sequence[int]) -> None:
-        """Replay the calls once for all layers that are alike: most models have two or three kinds of them."""
+    def distinct_after(self, calls: Sequence[int]) -> list[tuple[Any, int]]:
+        """As `cache_after`, one cache object for each kind of layer and how many there are: a few instead of dozens."""
+        cache = self.new_cache()
+        if self._feeds is None:
+            return [(entry, 1) for entry in leaves(self.cache_after(calls))]
+        return [(first, 1 + len(others)) for first, *others in self._advance_alike(cache, calls)]
+
+    def _advance_alike(self, cache: list[Any], calls: Sequence[int]) -> list[list[Any]]:
+        """Replay the calls for one of the layers that are alike: most models have two or three kinds of them."""
         alike: dict[Any, list[Any]] = {}
         for entry, feed in zip(leaves(cache), self._feeds or (), strict=True):
             settings = {k: v for k, v in vars(entry).items() if isinstance(v, int)}
             alike.setdefault((type(entry), feed, tuple(settings.items())), []).append(entry)
-        for (_, feed, _), (first, *others) in alike.items():
+        for (_, feed, _), (first, *_) in alike.items():
             for num_tokens in calls:
                 feed.into(first, _positive(num_tokens))
                 settle([first])
-            for other in others:
-                vars(other).update(vars(first))
-        settle(cache)
+        return list(alike.values())
 
     def _quantise(self, cache: list[Any], kv_bits: int | None) -> None:
         if kv_bits is None:

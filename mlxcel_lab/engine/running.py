@@ -35,6 +35,7 @@ class Running:
     store: SnapshotStore
     prefill_step: int
     clock: Callable[[], float]
+    trim: bool
 
     def turn(self, request: Request, key: CacheKey, emit: Emit, cancel: threading.Event) -> Turn:
         """Answers a request. `emit` gets text and progress; `cancel` is looked at before every forward call."""
@@ -119,8 +120,8 @@ class Running:
 
     def _pass(self, state: Any, tokens: TokenVector) -> ForwardPass:
         if isinstance(self.model, DryModel):
-            return DryPass(self.model.geometry, state, tokens)
-        return LivePass(self.model.model, state, tokens)
+            return DryPass(self.model.geometry, state, tokens, trim=self.trim)
+        return LivePass(self.model.model, state, tokens, trim=self.trim)
 
     def _prefill(
         self,

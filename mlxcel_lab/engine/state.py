@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from .backend import mx
+from .trim import trimmed
 from .truncation import allows, cut
 
 
@@ -63,9 +64,11 @@ class CapturedState:
         """Whether every layer can be cut to its first `num_tokens` tokens. O(layers), copies nothing."""
         if num_tokens == self.num_tokens:
             return True
-        return 0 < num_tokens < self.num_tokens and all(
-            allows(_build(layer, lambda array: array), num_tokens) for layer in self.layers
-        )
+        return 0 < num_tokens < self.num_tokens and all(allows(entry, num_tokens) for entry in self.entries())
+
+    def entries(self) -> list[Any]:
+        """The cache objects over the very arrays held here: to look at, never to run on (`restore` is for that)."""
+        return [_build(layer, _same) for layer in self.layers]
 
     def restore(self, num_tokens: int | None = None) -> list[Any]:
         """A cache of its own, ready to go on from, cut to `num_tokens` where given.
@@ -91,27 +94,33 @@ class CapturedState:
         return f"CapturedState({self.num_tokens} tokens, {len(self.layers)} layers of {kinds}, {self.nbytes:,} bytes)"
 
 
-def capture(cache: Sequence[Any], num_tokens: int, *, dry: bool = False) -> CapturedState:
+def capture(cache: Sequence[Any], num_tokens: int, *, dry: bool = False, trim: bool = False) -> CapturedState:
     """Detaches a cache that holds exactly `num_tokens` tokens; `dry` keeps shapes and types alone.
+
+    `trim` keeps of keys and values what the tokens need (see trim.py) instead of all that mlx-lm allocated.
 
     Raises TypeError for the cache classes of batched generation: they hold several conversations at once.
     """
     hold: Callable[[Any], Any] = Blank.of if dry else _copy
-    layers = tuple(_detach(layer, hold) for layer in cache)
+    layers = tuple(_detach(layer, hold) for layer in (trimmed(cache) if trim else cache))
     if not dry:
         mx.eval([*_arrays(layers)])
     return CapturedState(num_tokens, layers)
 
 
-def measure(cache: Sequence[Any]) -> int:
+def measure(cache: Sequence[Any], *, trim: bool = False) -> int:
     """What capturing this cache would hold, in bytes, without copying anything."""
-    return capture(cache, 0, dry=True).nbytes
+    return capture(cache, 0, dry=True, trim=trim).nbytes
 
 
 def _copy(array: Any) -> Any:
     # mx.array of an array is a real copy into a buffer of exactly its size (a deepcopy would share the buffer, and
     # mx.contiguous would keep a parent alive through a view).
     return mx.zeros(array.shape, array.dtype) if isinstance(array, Blank) else mx.array(array)
+
+
+def _same(array: Any) -> Any:
+    return mx.zeros(array.shape, array.dtype) if isinstance(array, Blank) else array
 
 
 def _detach(layer: Any, hold: Callable[[Any], Any]) -> LayerState:

@@ -1,6 +1,7 @@
 """A cache cut to the tokens it holds: what mlx-lm allocates ahead, or has outlived, is left out.
 
-Lossless by construction: only slots that no later call reads are dropped, so a continuation computes the same numbers.
+Lossless by construction: only slots that no later call reads are dropped, so a continuation computes the same numbers,
+and a state can be truncated to the same lengths as before.
 The arrays are lazy slices; whoever keeps them makes them contiguous, so that the larger parent buffer is released.
 """
 
@@ -28,7 +29,7 @@ def _trimmed(entry: Any) -> Any:
     if getattr(entry, "keys", None) is None:
         return entry
     if isinstance(entry, ChunkedKVCache):
-        entry.maybe_trim_front()  # the model does so itself before it attends again
+        # Its front may be out of the chunk's sight, but a truncation to fewer tokens would see it again: it stays.
         _cut(entry, entry.offset - entry.start_position)
     elif isinstance(entry, KVCache | QuantizedKVCache):
         _cut(entry, entry.offset)

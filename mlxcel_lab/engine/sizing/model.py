@@ -8,7 +8,7 @@ its cap are told apart.
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -19,14 +19,11 @@ import numpy.typing as npt
 from ..geometry import Geometry, build
 from .allocators import Allocator, find_allocator
 from .breakdown import KINDS, parts_of
+from .check import SizeMismatch
 from .curve import Curve, learn
 
 _HORIZON = 1 << 20  # the longest dry run, in tokens; a curve's tail goes on from there
 _LONGEST, _BLOCK = 1 << 22, 1 << 16  # how far and in what strides an oversized length is looked for
-
-
-class SizeMismatch(ValueError):
-    """A size that isn't what was predicted; the text names the layer or the kind."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,12 +126,18 @@ class _DryRuns:
     def sizes(self, tokens: int) -> dict[str, int]:
         if tokens not in self._known:
             calls = self.allocator.split(tokens - self.generated, self.generated)
+            entries = self._entries(calls)
             totals: dict[str, int] = {}
-            for part in parts_of(self.geometry.cache_after(calls, exact=self.exact), self.allocator):
+            for part in parts_of([entry for entry, _ in entries], self.allocator):
                 size = part.trimmed if self.trimmed else part.allocated
-                totals[part.kind] = totals.get(part.kind, 0) + size
+                totals[part.kind] = totals.get(part.kind, 0) + size * entries[part.layer][1]
             self._known[tokens] = totals
         return self._known[tokens]
+
+    def _entries(self, calls: Sequence[int]) -> list[tuple[Any, int]]:
+        if self.exact:
+            return [(entry, 1) for entry in self.geometry.cache_after(calls, exact=True)]
+        return self.geometry.distinct_after(calls)
 
     def of_kind(self, kind: str, tokens: int) -> int:
         return self.sizes(tokens)[kind]
