@@ -23,6 +23,7 @@ _COMMANDS: dict[str, tuple[str, str]] = {
     "templates": (
         "mlxcel_lab.cli.templates",
         "What of a turn survives into the next prompt, template by template.",
+    ),
     "serve": (
         "mlxcel_lab.cli.serve",
         "Serve a model to OpenAI's clients, with the cache's stats and metrics.",
