@@ -7,7 +7,9 @@ import click
 from .lazy import LazyGroup
 
 # measurement -> (module that holds a click command named `command`, its help line)
-_MEASUREMENTS: dict[str, tuple[str, str]] = {}
+_MEASUREMENTS: dict[str, tuple[str, str]] = {
+    "store": ("mlxcel_lab.bench.store", "The snapshot store beside mlx-lm's LRUPromptCache."),
+}
 
 
 @click.group(cls=LazyGroup, table=_MEASUREMENTS, no_args_is_help=True)

@@ -52,6 +52,11 @@ class Bucket:
     template_sig: str = ""
     mm_digest: str = ""
 
+    def __post_init__(self) -> None:
+        for name in ("model_id", "lora_id", "template_sig", "mm_digest"):
+            if not isinstance(getattr(self, name), str):
+                raise TypeError(f"bucket field {name}={getattr(self, name)!r}: expected a string")
+
     def differing_fields(self, other: Bucket) -> tuple[str, ...]:
         """The names of the fields in which two buckets differ."""
         return tuple(f.name for f in fields(self) if getattr(self, f.name) != getattr(other, f.name))
@@ -63,6 +68,12 @@ class CacheKey:
 
     bucket: Bucket = Bucket()
     session: str | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.bucket, Bucket):
+            raise TypeError(f"bucket {self.bucket!r}: expected a Bucket")
+        if self.session is not None and not isinstance(self.session, str):
+            raise TypeError(f"session {self.session!r}: expected a string, or None for no conversation")
 
     def digest(self) -> str:
         """A stable hexadecimal name. Fields are length-framed: ("org_1","2345") is not ("org_12345","")."""
