@@ -15,6 +15,7 @@ _HOME = {
     "LabModel": "models",
     "Stream": "stream",
     "Turn": "turn",
+    "WarmUpStats": "warmup",
     "capture": "state",
     "dry_configs": "dry",
     "lab_models": "models",
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from .state import capture as capture
     from .stream import Stream as Stream
     from .turn import Turn as Turn
+    from .warmup import WarmUpStats as WarmUpStats
 
 __all__ = [*_HOME]
 

@@ -10,14 +10,15 @@ from typing import Any
 from ..config import PromptCacheConfig
 from ..store import SnapshotStore
 from ..store.types import Bucket, CacheKey, InsertResult, TokenVector
-from .chat import template_signature
+from .chat import template_signature, warmup_target
 from .dry import DryModel
 from .messages import Messages, Tools
 from .models import LabModel
 from .reply import Sampling
 from .running import PREFILL_STEP, Running
-from .stream import Stream
+from .stream import Emit, Stream
 from .turn import Request, Turn
+from .warmup import WarmUps, WarmUpStats
 from .worker import mlx_thread
 
 
@@ -25,7 +26,8 @@ class Engine:
     """A model that answers conversations, reusing what a snapshot store holds of them.
 
     `store`: one to share; without it the engine makes its own from `config`. `prefill_step` bounds the tokens of one
-    forward call. `clock` gives seconds for the turns' timings.
+    forward call. `clock` gives seconds for the turns' timings. Warm-ups (where the configuration has them on) run by
+    themselves while nothing else does with `background`, and otherwise when `warm_up_idle` is called.
     """
 
     def __init__(
@@ -37,6 +39,7 @@ class Engine:
         prefill_step: int = PREFILL_STEP,
         trim: bool = False,
         clock: Callable[[], float] = time.perf_counter,
+        background: bool = False,
     ) -> None:
         if store is not None and config is not None:
             raise ValueError("give either a store or a config: a store has its own")
@@ -45,6 +48,7 @@ class Engine:
         self.model = model
         self.store = SnapshotStore(config) if store is None else store
         self._running = Running(model, self.store, prefill_step, clock, trim)
+        self._warm_ups = WarmUps(self._running.extend, self.store, background=background)
 
     def chat(
         self,
@@ -94,7 +98,7 @@ class Engine:
         the end of the turn is added, or exact token ids; the model runs over it. `stop`: texts that end the reply.
         """
         request = Request(
-            messages=messages,
+            messages=tuple(messages),  # callers append to their list while the turn and its warm-up still need it
             session=session,
             max_tokens=max_tokens,
             tools=tools,
@@ -104,13 +108,21 @@ class Engine:
             reply=reply if reply is None or isinstance(reply, str) else tuple(reply),
         )
         key = self.key(session, tools, template_kwargs)
+        self._warm_ups.turn_comes(key)
         return Stream(
-            lambda emit, cancelled: mlx_thread().submit(
-                lambda: self._running.turn(request, key, emit, cancelled)
-            ),
+            lambda emit, cancelled: mlx_thread().submit(lambda: self._turn(request, key, emit, cancelled)),
             cancel,
             on_progress,
         )
+
+    def warm_up_idle(self) -> WarmUpStats:
+        """Run the warm-ups that wait, or wait for those that run in the background; what became of all so far."""
+        return self._warm_ups.run_waiting()
+
+    @property
+    def warm_ups(self) -> WarmUpStats:
+        """What became of the warm-ups so far."""
+        return self._warm_ups.stats()
 
     def extend(
         self, key: CacheKey, tokens: TokenVector, cancel: threading.Event | None = None
@@ -134,6 +146,16 @@ class Engine:
     def close(self) -> None:
         """Gives up the states that the store holds."""
         self.store.clear()
+
+    def _turn(self, request: Request, key: CacheKey, emit: Emit, cancel: threading.Event) -> Turn:
+        turn = self._running.turn(request, key, emit, cancel)
+        if self.store.config.enabled and self.store.config.warmup and turn.finish_reason != "cancelled":
+            self._warm_ups.ask(key, lambda: self._next_beginning(request, turn.text))
+        return turn
+
+    def _next_beginning(self, request: Request, text: str) -> TokenVector:
+        tokenizer, kwargs = self.model.tokenizer, request.template_kwargs
+        return warmup_target(tokenizer, request.messages, text, request.tools, **kwargs)
 
     def __repr__(self) -> str:
         return f"Engine({self.model.name!r}, {self.store!r})"

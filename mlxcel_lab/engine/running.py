@@ -77,6 +77,8 @@ class Running:
             seconds=ended - started,
             finish_reason=str(reply.finish_reason),
             boundary_tokens=boundary,
+            key=key,
+            request=request,
         )
         self.store.note("turn", turn.figures(request.messages[-1]), key)
         return turn

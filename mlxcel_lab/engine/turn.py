@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..store.events import Event, Inserted, Rejected, Removed
-from ..store.types import Diverged, Hit, Outcome, TokenVector
+from ..store.types import CacheKey, Diverged, Hit, Outcome, TokenVector
 from .messages import Message, Messages, Tools
 from .reply import Sampling
 
@@ -59,6 +59,7 @@ class Turn:
     `prompt` and `completion` are the exact tokens that were forwarded; the completion includes the stop token, the
     text doesn't. Token counts are counts, times are seconds. `reason` says the outcome in words. `boundary_tokens` is
     where the history ends in the prompt, where a boundary snapshot was taken or would have been; None without one.
+    `key` and `request` are what was asked, and under which key the store was.
     """
 
     session: str | None
@@ -75,6 +76,8 @@ class Turn:
     seconds: float
     finish_reason: str
     boundary_tokens: int | None = None
+    key: CacheKey = field(default_factory=CacheKey)
+    request: Request | None = field(default=None, repr=False)
 
     def figures(self, last_message: Message | None = None) -> dict[str, Any]:
         """The turn as plain JSON values, for the journal."""

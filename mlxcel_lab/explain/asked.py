@@ -51,6 +51,13 @@ class Asked:
         end = len(prompt) if found is None else found
         return cls(key, prompt, _NOTHING, end, tuple(normalise(messages)), "", tools, template_kwargs)
 
+    @classmethod
+    def of(cls, turn: Any, tokenizer: Any) -> Asked:
+        """What an engine's `Turn` asked, and its reply."""
+        request = turn.request
+        asked = cls.rendered(tokenizer, turn.key, request.messages, request.tools, **request.template_kwargs)
+        return replace(asked, prompt=turn.prompt).answered(turn.completion, turn.text)
+
     def answered(self, completion: TokenVector, text: str) -> Asked:
         """The same request with its reply."""
         return replace(self, completion=np.asarray(completion, np.int32), text=text)
