@@ -5,10 +5,9 @@ What the interface doesn't know, and what is made of it:
 - *Origin.* mlx-lm marks a cache `assistant` (a reply ended) or `user` / `system` (a part of the prompt ended during
   prefill). `assistant` is a completion, the others are boundaries.
 - *Session.* There is none, so conversations are told apart by prefix: all callers share one session, and a snapshot
-  supersedes those of its own cache type that are strict prefixes of it. What extends a vector counts as the same
-  conversation going on; what diverges from it as another one. The cost: after a fork, the branch that comes second
-  finds the fork's last common snapshot gone. A `system` snapshot is the trunk of many conversations and is never
-  superseded.
+  supersedes strict prefixes of it as `PerCacheType` says. What extends a vector counts as the same conversation going
+  on; what diverges from it as another one. The cost: after a fork, the branch that comes second finds the fork's last
+  common snapshot gone. A `system` snapshot is the trunk of many conversations and stays where states can't be cut.
 - *Images.* mlx-lm writes 60-bit image ids among the tokens. They go into the bucket's `mm_digest`, so that a state
   is shared only by requests with just the same images.
 """
@@ -48,16 +47,21 @@ class _TypedState:
 
 
 class PerCacheType(SupersedeRule):
-    """As `origin`, by mlx-lm's cache types, and a `system` snapshot stays."""
+    """As `origin`, by mlx-lm's cache types: a longer cache replaces its prefixes of the same type, `system` ones stay.
+
+    Where the longer state can itself be cut back to the shorter one (dense KV, a window that hasn't wrapped), the
+    shorter one adds nothing and gives way whatever its type: mlx-lm's own rule for those families.
+    """
 
     name = "cache_type"
 
     def supersedes(self, key: CacheKey, newcomer: Snapshot, ancestor: Snapshot) -> bool:
-        old = _typed(ancestor).cache_type
-        return old != "system" and old == _typed(newcomer).cache_type
+        old, new = _typed(ancestor), _typed(newcomer)
+        same_chain = old.cache_type != "system" and old.cache_type == new.cache_type
+        return same_chain or new.state.can_truncate(ancestor.num_tokens)
 
     def explain(self, key: CacheKey) -> str:
-        return "a longer cache replaces its strict prefixes of the same cache type; system prompts stay"
+        return "a longer cache replaces its strict prefixes of the same cache type, or all that it can be cut back to"
 
 
 class SnapshotPromptCache:

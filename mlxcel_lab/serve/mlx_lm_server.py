@@ -11,7 +11,7 @@ from typing import Any
 from unittest.mock import patch
 
 from ..config import Resolved
-from ..store import Journal, SnapshotStore
+from ..store import Journal, SnapshotStore, SupersedeRule
 from .mlx_lm_cache import PerCacheType, SnapshotPromptCache
 
 _THEIR_BUDGET = ("--prompt-cache-size", "--prompt-cache-bytes")
@@ -43,8 +43,13 @@ def prompt_cache(resolved: Resolved) -> SnapshotPromptCache:
     """The store behind mlx-lm's interface, with a bounded journal that keeps no tokens."""
     journal = Journal(max_events=_MAX_EVENTS, keep_tokens=False)
     return SnapshotPromptCache(
-        SnapshotStore(resolved.config, rule=PerCacheType(), journal=journal, sources=resolved.sources)
+        SnapshotStore(resolved.config, rule=_rule(resolved), journal=journal, sources=resolved.sources)
     )
+
+
+def _rule(resolved: Resolved) -> str | SupersedeRule:
+    """`origin` means by cache type here; any other rule is what it says."""
+    return PerCacheType() if resolved.config.supersede == "origin" else resolved.config.supersede
 
 
 @contextmanager

@@ -146,6 +146,20 @@ def test_cache_types_are_origins_chains_collapse_by_type_and_a_system_prompt_sta
     _on_mlx(check, "gated-delta")
 
 
+def test_where_states_can_be_cut_a_longer_one_replaces_all_of_its_prefixes_and_still_serves_them():
+    def check(model):
+        ours = _ours()
+        for length, cache_type in ((20, "system"), (40, "user"), (50, "assistant")):
+            ours.insert_cache("m", WORDS[:length], _cache(model, WORDS[:length]), cache_type=cache_type)
+        assert len(ours) == 1
+        cache, rest = ours.fetch_nearest_cache("m", [*WORDS[:20], 5, 6])
+        assert rest == [5, 6]
+        expected = _logits(model, _cache(model, WORDS[:20]), rest)
+        assert mx.allclose(_logits(model, cache, rest), expected, atol=1e-4)
+
+    _on_mlx(check, "dense")
+
+
 def test_models_and_images_are_buckets_of_their_own():
     def check(model):
         ours = _ours()
