@@ -23,12 +23,14 @@ def run_here(spec: RunSpec, results: Results) -> RunRecord:
 
 
 def run_all(
-    specs: Sequence[RunSpec], results: Results, workers: int, run: Callable[..., RunRecord] = execute
+    specs: Sequence[RunSpec], results: Results, workers: int, run: Callable[..., RunRecord] | None = None
 ) -> Iterator[tuple[RunSpec, RunRecord]]:
     """Every run with its record as it finishes, `workers` at a time. An interrupt ends the kernels and is raised."""
     kernels = Kernels()
     with ThreadPoolExecutor(workers, "run") as pool:
-        futures: dict[Future[RunRecord], RunSpec] = {pool.submit(run, s, results, kernels): s for s in specs}
+        futures: dict[Future[RunRecord], RunSpec] = {
+            pool.submit(run or execute, s, results, kernels): s for s in specs
+        }
         try:
             for future in as_completed(futures):
                 yield futures[future], future.result()
