@@ -22,9 +22,9 @@ import polars as pl
 from nbformat.v4 import new_code_cell, new_notebook
 
 from ..runs.execute import sign_notebook
+from ..runs.grid import Sweep
 from ..runs.parameters import quiet_papermill
 from ..runs.plan import make_plan
-from ..runs.grid import Sweep
 from ..runs.record import versions
 from ..runs.results import NOTEBOOK, open_results
 from ..runs.spec import Experiment
@@ -35,9 +35,15 @@ _BODY = "import mlxcel_lab\nmlxcel_lab.hand_over({'total': seed * 10})"
 
 
 @click.command("sweep")
-@click.option("--rounds", type=click.IntRange(1), default=3, show_default=True, help="Times that each side runs.")
-@click.option("--runs", type=click.IntRange(2), default=6, show_default=True, help="Runs of a side in a round.")
-@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Also write the table as parquet.")
+@click.option(
+    "--rounds", type=click.IntRange(1), default=3, show_default=True, help="Times that each side runs."
+)
+@click.option(
+    "--runs", type=click.IntRange(2), default=6, show_default=True, help="Runs of a side in a round."
+)
+@click.option(
+    "--out", type=click.Path(dir_okay=False, path_type=Path), help="Also write the table as parquet."
+)
 def command(rounds: int, runs: int, out: Path | None) -> None:
     """Measure what a sweep adds to bare papermill."""
     with tempfile.TemporaryDirectory(prefix="mlxcel-lab-bench-") as folder:
@@ -50,29 +56,42 @@ def command(rounds: int, runs: int, out: Path | None) -> None:
         click.echo(table)
     told = ", ".join(f"{name} {seconds * 1000:.1f} ms" for name, seconds in parts.items())
     click.echo(f"of a sweep's own: {told}")
-    ratio = table.filter(side="sweep, 1 worker")["seconds"].item() / table.filter(side="papermill")["seconds"].item()
+    ratio = (
+        table.filter(side="sweep, 1 worker")["seconds"].item()
+        / table.filter(side="papermill")["seconds"].item()
+    )
     verdict = "within" if ratio <= LIMIT else "over"
-    click.echo(f"sweep with one worker / papermill: {ratio:.3f} times the seconds, {verdict} the limit of {LIMIT:.2f}")
+    click.echo(
+        f"sweep with one worker / papermill: {ratio:.3f} times the seconds, {verdict} the limit of {LIMIT:.2f}"
+    )
     if out:
         table.write_parquet(out)
 
 
 def measure(folder: Path, rounds: int, runs: int) -> pl.DataFrame:
-    """A row a side: runs a minute, seconds a run, of them in its own cells and beyond; medians over the rounds."""
+    """A row a side, medians over the rounds: runs a minute; and of one run the seconds that it took, those in its own
+    cells, those that a worker spent beyond them, and those of a processor."""
     notebook = _notebook(folder)
     sides: dict[str, Callable[[int], float]] = {
         "papermill": lambda round_: _papermill(notebook, folder / f"bare-{round_}", runs),
         "sweep, 1 worker": lambda round_: _sweep(notebook, folder / f"one-{round_}", runs, 1),
         "sweep, 2 workers": lambda round_: _sweep(notebook, folder / f"two-{round_}", runs, 2),
     }
-    rows = []
+    workers = {"papermill": 1, "sweep, 1 worker": 1, "sweep, 2 workers": 2}
+    rows: list[dict[str, Any]] = []
     for round_ in range(-1, rounds):  # the first one warms caches and isn't counted
         for name, side in sides.items():
-            begun = time.perf_counter()
+            begun, spent = time.perf_counter(), _cpu_seconds()
             cells = side(round_ + 1)
-            seconds = time.perf_counter() - begun
+            seconds, cpu = time.perf_counter() - begun, _cpu_seconds() - spent
             if round_ >= 0:
-                rows.append({"side": name, "seconds": seconds / runs, "cells": cells / runs})
+                row = {
+                    "seconds": seconds,
+                    "cells": cells,
+                    "cpu": cpu,
+                    "beyond": seconds * workers[name] - cells,
+                }
+                rows.append({"side": name} | {key: value / runs for key, value in row.items()})
     return _table(rows)
 
 
@@ -82,9 +101,15 @@ def _table(rows: list[dict[str, Any]]) -> pl.DataFrame:
         "side",
         (60 / pl.col("seconds")).alias("runs a minute"),
         "seconds",
-        pl.col("cells").alias("seconds in cells"),
-        (pl.col("seconds") - pl.col("cells")).alias("beyond cells"),
+        pl.col("cells").alias("in cells"),
+        pl.col("beyond").alias("beyond cells"),
+        pl.col("cpu").alias("CPU seconds"),
     )
+
+
+def _cpu_seconds() -> float:
+    """Of this process and of the kernels that have ended: what others on the machine take doesn't count."""
+    return sum(os.times()[:4])
 
 
 def own_parts(folder: Path) -> dict[str, float]:

@@ -9,6 +9,7 @@ from .lazy import LazyGroup
 # measurement -> (module that holds a click command named `command`, its help line)
 _MEASUREMENTS: dict[str, tuple[str, str]] = {
     "store": ("mlxcel_lab.bench.store", "The snapshot store beside mlx-lm's LRUPromptCache."),
+    "sweep": ("mlxcel_lab.bench.sweep", "A sweep beside bare papermill: seconds a run beyond its own cells."),
 }
 
 
