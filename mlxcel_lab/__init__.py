@@ -17,6 +17,7 @@ _HOME = {
     "Origin": "store",
     "Snapshot": "store",
     "SnapshotStore": "store",
+    "Dashboard": "view.dashboard",
     "Engine": "engine",
     "compare": "runs",
     "hand_over": "runs",
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from .store import Origin as Origin
     from .store import Snapshot as Snapshot
     from .store import SnapshotStore as SnapshotStore
+    from .view.dashboard import Dashboard as Dashboard
 
 __all__ = [*_HOME]
 __version__ = "0.1.0"

@@ -39,7 +39,7 @@ REASONS = tuple(str(reason) for reason in RejectReason)
 
 _EVENTS = {
     "seq": "q", "time": "d", "kind": "B", "layer": "i", "turn": "i", "step": "i", "snapshot": "q", "other": "q",
-    "tokens": "q", "cached": "q", "size": "q", "total": "q", "entries": "i",
+    "tokens": "q", "cached": "q", "size": "q", "total": "q", "entries": "i", "own": "B",
 }  # fmt: skip
 _BARS = {
     "snapshot": "q", "layer": "i", "row": "i", "born": "q", "died": "q", "cause": "B", "successor": "q",
@@ -133,7 +133,8 @@ class FrameModel:
         successor = -1 if event.successor is None else event.successor
         self._end_bar(self._resident.pop(event.snapshot_id), layer, CODE[event.cause], successor)
         self._advance(successor)
-        self._row(event, event.cause, layer, event.snapshot_id, successor, size=event.size_bytes)
+        self._row(event, event.cause, layer, event.snapshot_id, successor, size=event.size_bytes,
+                  own=event.self_eviction)  # fmt: skip
 
     def _rejected(self, event: Rejected) -> None:
         layer = self._layer(event.key, event.origin)
@@ -161,19 +162,12 @@ class FrameModel:
         self._cause = cause
 
     def _row(
-        self,
-        event: _Row,
-        kind: str,
-        layer: int,
-        snapshot: int = -1,
-        other: int = -1,
-        *,
-        cached: int = 0,
-        size: int = 0,
-    ) -> None:
+        self, event: _Row, kind: str, layer: int, snapshot: int = -1, other: int = -1, *, cached: int = 0,
+        size: int = 0, own: bool = False,
+    ) -> None:  # fmt: skip
         self.events.append(
             event.seq, event.time, CODE[kind], layer, self._turn, self._step, snapshot, other, event.num_tokens, cached,
-            size, self._total, len(self._resident),
+            size, self._total, len(self._resident), own,
         )  # fmt: skip
 
     def _layer(self, key: CacheKey, origin: Origin | str) -> int:
@@ -205,6 +199,15 @@ class FrameModel:
         return np.flatnonzero((born <= row) & ((died < 0) | (died > row)))
 
     def counts_at(self, row: int) -> dict[str, int]:
-        """How many events of each kind there were up to and including `row`."""
-        counted = np.bincount(self.events["kind"][: row + 1], minlength=len(KINDS))
-        return {kind: int(count) for kind, count in zip(KINDS, counted, strict=True)}
+        """How many events of each kind there were up to and including `row`; and `self_eviction`, `reused` and `asked`
+        tokens."""
+        upto = slice(0, row + 1)
+        kinds = self.events["kind"][upto]
+        counted = np.bincount(kinds, minlength=len(KINDS))
+        looked = kinds <= CODE["no_candidate"]
+        return {
+            **{kind: int(count) for kind, count in zip(KINDS, counted, strict=True)},
+            "self_eviction": int(self.events["own"][upto].sum()),
+            "reused": int(self.events["cached"][upto].sum()),
+            "asked": int(self.events["tokens"][upto][looked].sum()),
+        }

@@ -3,7 +3,7 @@
 import random
 
 from mlxcel_lab.config import PromptCacheConfig
-from mlxcel_lab.store import Bucket, CacheKey, Origin, Snapshot, SnapshotStore
+from mlxcel_lab.store import Bucket, CacheKey, Note, Origin, Snapshot, SnapshotStore
 
 MB = 1_000_000
 
@@ -79,3 +79,16 @@ def random_traffic(seed, steps=200, **options):
         size = 70 * MB if rng.random() < 0.05 else rng.randrange(1, 20) * MB
         lengths[session] = take_turn(store, session, lengths[session], size=size, boundary=rng.random() < 0.5)
     return store
+
+
+def story(journal):
+    """What happened, without the times and texts that a run measures."""
+    told = []
+    for event in journal:
+        if isinstance(event, Note):
+            continue
+        what = (
+            getattr(event, "outcome", None) or getattr(event, "cause", None) or getattr(event, "reason", None)
+        )
+        told.append((type(event).__name__, event.time, event.key.session, event.num_tokens, what))
+    return told

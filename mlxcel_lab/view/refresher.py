@@ -1,0 +1,61 @@
+"""Brings news to the screen, at most so many times a second, from a thread of its own."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+INTERVAL_SECONDS = 0.05  # 20 frames a second
+WATCH_SECONDS = 0.25  # how often a journal that others fill is looked at
+
+
+class Refresher:
+    """Calls `refresh` soon after each `touch`, never more often than every `interval` seconds.
+
+    With `watch_seconds` it also calls by itself. An error of `refresh` goes to `on_error`, and the thread goes on.
+    """
+
+    def __init__(
+        self,
+        refresh: Callable[[], None],
+        *,
+        interval: float = INTERVAL_SECONDS,
+        watch_seconds: float | None = None,
+        on_error: Callable[[BaseException], None],
+        pause: Callable[[float], object] = time.sleep,
+    ) -> None:
+        self._refresh, self._interval, self._watch = refresh, interval, watch_seconds
+        self._on_error, self._pause = on_error, pause
+        self._news = threading.Event()
+        self._closed = False
+        self._thread: threading.Thread | None = None
+        self._starting = threading.Lock()
+
+    def touch(self) -> None:
+        """There is something new. Cheap, from any thread."""
+        self._news.set()
+        self.start()
+
+    def start(self) -> None:
+        with self._starting:
+            if self._thread is None and not self._closed:
+                self._thread = threading.Thread(target=self._work, name="dashboard-refresh", daemon=True)
+                self._thread.start()
+
+    def close(self) -> None:
+        """End the thread after the refresh that may be going on."""
+        self._closed = True
+        self._news.set()
+
+    def _work(self) -> None:
+        while True:
+            self._news.wait(self._watch)
+            if self._closed:
+                return
+            self._news.clear()
+            try:
+                self._refresh()
+            except Exception as error:
+                self._on_error(error)
+            self._pause(self._interval)

@@ -1,0 +1,66 @@
+"""What a dashboard can watch: each source is a titled journal, and knows how to bring it up to date.
+
+A journal is all that the views need, so whatever can fill one can be watched: a store in this process, a recorded file,
+a server elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..store import Journal, SnapshotStore
+
+
+def _nothing() -> None:
+    """A journal that others fill needs no bringing up to date."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A journal to watch. `update` is called before each look at it, on the dashboard's own thread; it may raise.
+
+    `live`: whether the journal can still grow, so that it is worth looking again.
+    """
+
+    title: str
+    journal: Journal
+    live: bool = True
+    update: Callable[[], None] = _nothing
+
+
+def as_source(thing: Any) -> Source:
+    """A source of a journal, a store, an engine (anything with a `store`), a recorded journal's path, or a source."""
+    if isinstance(thing, Source):
+        return thing
+    if isinstance(thing, Journal):
+        return Source("journal", thing)
+    if isinstance(thing, SnapshotStore):
+        return Source(f"supersede {thing.rule.name}", thing.journal)
+    if isinstance(getattr(thing, "store", None), SnapshotStore):
+        return as_source(thing.store)
+    if isinstance(thing, str | Path):
+        return _file(Path(thing))
+    raise TypeError(
+        f"can't watch {type(thing).__name__} {thing!r}: expected an engine, a store, a journal, or a journal's file"
+    )
+
+
+def as_sources(things: Sequence[Any]) -> list[Source]:
+    """One source, or two to compare; they get titles that differ."""
+    if len(things) > 2:
+        raise ValueError(f"{len(things)} journals: a dashboard shows one, or compares two")
+    sources = [as_source(thing) for thing in things]
+    if len(sources) == 2 and sources[0].title == sources[1].title:
+        return [
+            Source(f"{s.title} ({n})", s.journal, s.live, s.update) for n, s in enumerate(sources, start=1)
+        ]
+    return sources
+
+
+def _file(path: Path) -> Source:
+    if not path.is_file():
+        raise ValueError(f"{str(path)!r} isn't there: expected a journal's parquet file")
+    return Source(path.stem, Journal.read(path), live=False)
