@@ -64,18 +64,23 @@ class PerOrigin(SupersedeRule):
 
 
 _RULES: dict[str, type[SupersedeRule]] = {rule.name: rule for rule in (Off, PerSession, PerOrigin)}
+_LEARNED = "learned"  # in a module of its own, which builds on this one
 
 
 def rule_names() -> tuple[str, ...]:
-    return tuple(_RULES)
+    return (*_RULES, _LEARNED)
 
 
 def make_rule(name: str | SupersedeRule) -> SupersedeRule:
     """The rule of that name; a rule object is handed through, so that one's own fits in."""
     if isinstance(name, SupersedeRule):
         return name
+    if name == _LEARNED:
+        from .learned import Learned
+
+        return Learned()
     if name not in _RULES:
-        raise ValueError(f"unknown supersede rule {name!r}: expected one of {', '.join(_RULES)}")
+        raise ValueError(f"unknown supersede rule {name!r}: expected one of {', '.join(rule_names())}")
     return _RULES[name]()
 
 

@@ -1,0 +1,84 @@
+"""JSON records out of a file that may be large, compressed, one array or one record a line, and broken in places."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from ..trace import Problem
+
+_CHUNK = 1 << 20
+
+
+class Records:
+    """Iterates (number, record) of a JSON or JSONL file, gzipped or not; what can't be read lands in `problems`.
+
+    The number is the line in JSONL and the element in a JSON array, both from 1. Readers add problems of their own
+    by `refuse`. Only one record is held at a time.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.problems: list[Problem] = []
+
+    def refuse(self, number: int, reason: str) -> None:
+        """Count a record, or a part of one, as unreadable."""
+        self.problems.append(Problem(number, reason))
+
+    def __iter__(self) -> Iterator[tuple[int, Any]]:
+        with self._open() as stream:
+            start = stream.read(256).lstrip("\ufeff \t\r\n")
+        with self._open() as stream:
+            yield from self._elements(stream) if start.startswith("[") else self._lines(stream)
+
+    def _open(self) -> IO[str]:
+        with self.path.open("rb") as raw:
+            packed = raw.read(2) == b"\x1f\x8b"
+        opener = gzip.open if packed else open
+        stream: IO[str] = opener(self.path, "rt", encoding="utf-8", errors="replace")
+        return stream
+
+    def _lines(self, stream: IO[str]) -> Iterator[tuple[int, Any]]:
+        for number, line in enumerate(stream, 1):
+            if not line.strip():
+                continue
+            try:
+                yield number, json.loads(line)
+            except json.JSONDecodeError as error:
+                self.refuse(number, f"not JSON: {error}")
+
+    def _elements(self, stream: IO[str]) -> Iterator[tuple[int, Any]]:
+        decoder = json.JSONDecoder()
+        text, number = stream.read(_CHUNK).lstrip("\ufeff \t\r\n")[1:], 0
+        while True:
+            text = text.lstrip(" \t\r\n,")
+            if text.startswith("]"):
+                return
+            try:
+                record, end = decoder.raw_decode(text)
+                # A number at the very end of what was read may go on in the next chunk.
+                if end == len(text):
+                    raise json.JSONDecodeError("may go on", text, end)
+            except json.JSONDecodeError as error:
+                more = stream.read(max(_CHUNK, len(text)))
+                if not more:
+                    self.refuse(number + 1, f"the array breaks off here: {error}")
+                    return
+                text += more
+                continue
+            number += 1
+            yield number, record
+            text = text[end:]
+
+
+def need(record: Any, field: str, kind: type | tuple[type, ...]) -> Any:
+    """`record[field]`, which must be of that type; a ValueError that names the field otherwise."""
+    if not isinstance(record, dict):
+        raise ValueError(f"expected an object, not {type(record).__name__}")
+    value = record.get(field)
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise ValueError(f"{field!r} is {value!r:.60}")
+    return value
