@@ -98,7 +98,9 @@ class Engine:
         the end of the turn is added, or exact token ids; the model runs over it. `stop`: texts that end the reply.
         """
         request = Request(
-            messages=tuple(messages),  # callers append to their list while the turn and its warm-up still need it
+            messages=tuple(
+                messages
+            ),  # callers append to their list while the turn and its warm-up still need it
             session=session,
             max_tokens=max_tokens,
             tools=tools,
@@ -110,7 +112,9 @@ class Engine:
         key = self.key(session, tools, template_kwargs)
         self._warm_ups.turn_comes(key)
         return Stream(
-            lambda emit, cancelled: mlx_thread().submit(lambda: self._turn(request, key, emit, cancelled)),
+            lambda emit, cancelled: mlx_thread().submit(
+                lambda: self._turn(request, key, emit, cancelled), cancelled
+            ),
             cancel,
             on_progress,
         )

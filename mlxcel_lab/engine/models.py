@@ -109,7 +109,12 @@ def _load_lab(name: str, chat_template: str) -> LabModel:
 def _load_checkpoint(name: str, chat_template: str | None) -> LabModel:
     import mlx_lm
 
-    loaded: Any = mlx_lm.load(name, return_config=True)
+    try:
+        loaded: Any = mlx_lm.load(name, return_config=True)
+    except (
+        OSError
+    ) as error:  # files missing, or a hub that can't be reached: its own errors are OSErrors, too
+        raise ValueError(f"can't load the model {name!r}: {' '.join(str(error).split())}") from error
     model, tokenizer, config = loaded
     if chat_template is not None:
         with_template(tokenizer, chat_template)

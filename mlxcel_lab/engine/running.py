@@ -28,6 +28,21 @@ PREFILL_STEP = 2048  # tokens a forward call, as in mlx-lm
 
 
 @dataclass(frozen=True)
+class _Asked:
+    """A request, rendered and looked up. `boundary`: where the history ends in the prompt."""
+
+    request: Request
+    script: list[int] | None
+    prompt: TokenVector
+    outcome: Outcome
+    boundary: int | None
+
+    @property
+    def cached(self) -> int:
+        return self.outcome.cached_tokens if isinstance(self.outcome, Hit) else 0
+
+
+@dataclass(frozen=True)
 class Running:
     """A model and a store, and the turns that bring them together. One turn at a time, on the MLX thread."""
 
@@ -40,43 +55,31 @@ class Running:
     def turn(self, request: Request, key: CacheKey, emit: Emit, cancel: threading.Event) -> Turn:
         """Answers a request. `emit` gets text and progress; `cancel` is looked at before every forward call."""
         started, first_seq = self.clock(), self.store.journal.next_seq
-        script = request.script(self.model.tokenizer)
-        prompt = render(self.model.tokenizer, request.messages, request.tools, **request.template_kwargs)
-        outcome = self.store.lookup(key, prompt, _can_truncate, reserve=1)
-        cached = outcome.cached_tokens if isinstance(outcome, Hit) else 0
-        boundary = self._boundary(request, prompt)
-        forward = self._begin(outcome, prompt)
-        emit((cached, len(prompt)))
-        donations: list[Snapshot] = []
-        for done in self._prefill(forward, prompt[:-1], cached, boundary, cancel):
-            emit((done, len(prompt)))
-            if done == boundary and done > cached:
-                donations.append(self._snapshot(forward, done, Origin.BOUNDARY))
-        reply, first_token_at = self._reply(request, script), None
-        for piece in self._decode(forward, prompt[-1:], reply, request, script, cancel):
-            first_token_at = first_token_at or self.clock()
-            emit(piece)
-        emit(reply.cut_off())
+        asked = self._ask(request, key)
+        forward = self._begin(asked)
+        emit((asked.cached, len(asked.prompt)))
+        donations = [*self._prefilled(forward, asked, emit, cancel)]
+        reply, first_token_at = self._answer(forward, asked, emit, cancel)
         if reply.finish_reason != "cancelled":
-            donations.append(self._snapshot(forward, len(prompt) + len(reply.tokens), Origin.COMPLETION))
-            for snapshot in donations:
+            said = len(asked.prompt) + len(reply.tokens)
+            for snapshot in [*donations, self._snapshot(forward, said, Origin.COMPLETION)]:
                 self.store.insert(key, snapshot)
         ended = self.clock()
         turn = Turn(
             session=request.session,
-            prompt_tokens=len(prompt),
-            cached_tokens=cached,
+            prompt_tokens=len(asked.prompt),
+            cached_tokens=asked.cached,
             completion_tokens=len(reply.tokens),
-            prompt=prompt,
+            prompt=asked.prompt,
             completion=vector(reply.tokens),
             text=reply.text,
-            outcome=outcome,
-            reason=reason(outcome, len(prompt)),
+            outcome=asked.outcome,
+            reason=reason(asked.outcome, len(asked.prompt)),
             events=tuple(self.store.journal.since(first_seq - 1)),
             seconds_to_first_token=(first_token_at or ended) - started,
             seconds=ended - started,
             finish_reason=str(reply.finish_reason),
-            boundary_tokens=boundary,
+            boundary_tokens=asked.boundary,
             key=key,
             request=request,
         )
@@ -103,6 +106,13 @@ class Running:
             return None
         return self.store.insert(key, self._snapshot(forward, len(tokens), Origin.BOUNDARY))
 
+    def _ask(self, request: Request, key: CacheKey) -> _Asked:
+        tokenizer = self.model.tokenizer
+        script = request.script(tokenizer)  # a bad request raises before anything is counted
+        prompt = render(tokenizer, request.messages, request.tools, **request.template_kwargs)
+        outcome = self.store.lookup(key, prompt, _can_truncate, reserve=1)
+        return _Asked(request, script, prompt, outcome, self._boundary(request, prompt))
+
     def _boundary(self, request: Request, prompt: TokenVector) -> int | None:
         if not (self.store.config.enabled and self.store.config.boundary):
             return None
@@ -115,15 +125,23 @@ class Running:
             **request.template_kwargs,
         )
 
-    def _begin(self, outcome: Outcome, prompt: TokenVector) -> ForwardPass:
-        if isinstance(outcome, Hit):
-            return self._pass(outcome.snapshot.state, prompt[: outcome.cached_tokens])
-        return self._pass(None, prompt[:0])
+    def _begin(self, asked: _Asked) -> ForwardPass:
+        state = asked.outcome.snapshot.state if isinstance(asked.outcome, Hit) else None
+        return self._pass(state, asked.prompt[: asked.cached])
 
     def _pass(self, state: Any, tokens: TokenVector) -> ForwardPass:
         if isinstance(self.model, DryModel):
             return DryPass(self.model.geometry, state, tokens, trim=self.trim)
         return LivePass(self.model.model, state, tokens, trim=self.trim)
+
+    def _prefilled(
+        self, forward: ForwardPass, asked: _Asked, emit: Emit, cancel: threading.Event
+    ) -> Iterator[Snapshot]:
+        """Forwards the prompt but its last token; yields the boundary's snapshot on the way."""
+        for done in self._prefill(forward, asked.prompt[:-1], asked.cached, asked.boundary, cancel):
+            emit((done, len(asked.prompt)))
+            if done == asked.boundary:
+                yield self._snapshot(forward, done, Origin.BOUNDARY)
 
     def _prefill(
         self,
@@ -142,26 +160,22 @@ class Running:
             start = end
             yield end
 
-    def _reply(self, request: Request, script: list[int] | None) -> Reply:
+    def _answer(
+        self, forward: ForwardPass, asked: _Asked, emit: Emit, cancel: threading.Event
+    ) -> tuple[Reply, float | None]:
+        """The reply, and when its first token was there."""
+        request, script, first_token_at = asked.request, asked.script, None
         usual = DEFAULT_MAX_TOKENS if script is None else len(script)
-        return Reply(self.model.tokenizer, request.max_tokens or usual, request.stop)
-
-    def _decode(
-        self,
-        forward: ForwardPass,
-        tail: TokenVector,
-        reply: Reply,
-        request: Request,
-        script: list[int] | None,
-        cancel: threading.Event,
-    ) -> Iterator[str]:
-        if cancel.is_set():
-            return
-        choose: Chooser = Drawn(request.sampling) if script is None else Scripted(script)
-        for token in forward.decode(tail, reply.max_tokens, choose):
-            yield reply.add(token)
-            if reply.finish_reason or cancel.is_set():
-                return
+        reply = Reply(self.model.tokenizer, request.max_tokens or usual, request.stop)
+        if not cancel.is_set():
+            choose: Chooser = Drawn(request.sampling) if script is None else Scripted(script)
+            for token in forward.decode(asked.prompt[-1:], reply.max_tokens, choose):
+                first_token_at = first_token_at or self.clock()
+                emit(reply.add(token))
+                if reply.finish_reason or cancel.is_set():
+                    break
+        emit(reply.cut_off())
+        return reply, first_token_at
 
     def _snapshot(self, forward: ForwardPass, num_tokens: int, origin: Origin) -> Snapshot:
         """A snapshot to donate; one that the store will refuse costs no copy, and is offered so that it is counted."""

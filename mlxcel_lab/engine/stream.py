@@ -15,10 +15,6 @@ Emit: TypeAlias = Callable[[str | Progress], None]
 _Item: TypeAlias = str | Progress | None
 
 
-class Cancelled(Exception):
-    """Raised on the MLX thread where a turn's cancel event was seen before a token was said."""
-
-
 class Stream:
     """Iterate for the reply's text in pieces; afterwards `turn` is the Turn.
 

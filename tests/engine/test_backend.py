@@ -66,3 +66,23 @@ def test_openblas_is_not_loaded_behind_an_mlx_that_is_there_already():
 )
 def test_importing_what_needs_no_mlx_imports_none(module):
     assert _python(f"import sys, {module}; print('mlx.core' in sys.modules)").strip() == "False"
+
+
+def test_a_process_that_ends_while_a_turn_runs_ends_cleanly():
+    said = _python(
+        "from mlxcel_lab import Engine, load\n"
+        "stream = Engine(load('dense')).stream([{'role': 'user', 'content': 'Why?'}], max_tokens=5000)\n"
+        "print(next(stream) != '')"
+    )
+    assert said.strip() == "True"
+
+
+def test_a_process_that_ends_with_turns_waiting_ends_cleanly():
+    said = _python(
+        "from mlxcel_lab import Engine, load\n"
+        "engine = Engine(load('dense'))\n"
+        "ask = [{'role': 'user', 'content': 'Why?'}]\n"
+        "streams = [engine.stream(ask, max_tokens=5000) for _ in range(3)]\n"
+        "print(next(streams[0]) != '')"
+    )
+    assert said.strip() == "True"

@@ -8,6 +8,7 @@ from mlx.utils import tree_flatten
 from mlxcel_lab.engine import lab_models, load, templates
 from mlxcel_lab.engine.babble import lab_words
 from mlxcel_lab.engine.worker import mlx_thread
+from mlxcel_lab.paths import data_dir
 
 LAB_MODELS = ("chunked", "dense", "falcon-h1", "gated-delta", "mamba2", "sliding-window")
 
@@ -62,6 +63,12 @@ def test_the_same_seed_gives_the_same_weights_whatever_the_global_random_state()
 def test_an_unknown_name_is_refused_with_the_names_there_are(name):
     with pytest.raises(ValueError, match="expected a lab model"):
         load(name)
+
+
+def test_a_folder_without_weights_is_refused_with_the_reason():
+    folder = str(data_dir() / "models" / "dense")
+    with pytest.raises(ValueError, match=r"can't load the model .*No safetensors found"):
+        load(folder)
 
 
 def test_an_unknown_template_is_refused_with_the_names_there_are():
