@@ -62,14 +62,16 @@ def __dir__() -> list[str]:
 
 
 def load_ipython_extension(ipython: Any) -> None:
-    """`%load_ext mlxcel_lab`: charts are drawn offline, in trusted notebooks and in others."""
-    from .view import altair_renderer
+    """`%load_ext mlxcel_lab`: charts are drawn offline, trusted or not; warnings are plain lines."""
+    from .view import altair_renderer, notebook_log
 
     altair_renderer.register()
+    notebook_log.register()
 
 
 def unload_ipython_extension(ipython: Any) -> None:
-    """`%unload_ext mlxcel_lab`: Altair is as it was."""
-    from .view import altair_renderer
+    """`%unload_ext mlxcel_lab`: Altair and the log are as they were."""
+    from .view import altair_renderer, notebook_log
 
     altair_renderer.unregister()
+    notebook_log.unregister()

@@ -1,18 +1,16 @@
 """What `bench store` measures: both sides in turns, our cost by the number of entries, and the index's memory.
 
 Every call is timed alone, by the CPU time of its thread, and the median is kept: other work on the machine moves single
-calls, not the result. Garbage collection is off while timing, on both sides: the one with more objects would pay more.
+calls, not the result. Garbage collection is on, as in a server.
 """
 
 from __future__ import annotations
 
-import gc
 import statistics
 import time
 import tracemalloc
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +22,7 @@ from .store_sides import PEERS, Ours, Side, make_ours, make_peer
 VOCABULARY = 151_936
 OPERATIONS = ("hit", "miss", "insert")
 _EXTRA = 64  # tokens that a hit's request has beyond the stored vector
-_OURS_A_TURN = 5  # our calls in a row for one of the peer: ours are short, so that they need more of them
+_OURS_A_TURN = 5  # our calls for one of the peer: ours are short, so that more of them are needed
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,16 +91,6 @@ class Requests:
         return as_tokens(asked)
 
 
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    gc.collect()
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
-
-
 def _timed(call: Callable[[Any], object], argument: Any) -> float:
     start = time.thread_time_ns()
     call(argument)
@@ -141,25 +129,25 @@ def _in_turns(
     theirs: list[float] = []
     until = time.perf_counter() + effort.seconds
     least, most = effort.turns
-    with _no_collection():
-        while len(theirs) < least or (len(theirs) < most and time.perf_counter() < until):
-            asked = [_request(operation, requests, held, turn) for turn in range(_OURS_A_TURN)]
-            given: dict[str, list[Any]] = {"arrays": asked, "lists": [request.tolist() for request in asked]}
-            # The peer must hold what ours holds, so that it takes every insert; of the rest one call is enough.
-            calls = given["lists"] if operation == "insert" else given["lists"][:1]
-            theirs += [_call(operation, peer, request) for request in calls]
-            for form, side in sides:
-                ours[form] += [_call(operation, side, request) for request in given[form]]
-            if operation == "insert":
-                held.extend(asked)
+    while len(theirs) < least or (len(theirs) < most and time.perf_counter() < until):
+        asked = _requests(operation, requests, held, turn=len(theirs))
+        given: dict[str, list[Any]] = {"arrays": asked, "lists": [request.tolist() for request in asked]}
+        # The peer must hold what ours holds, so it takes every insert; of a repeated question, one.
+        once = given["lists"] if operation == "insert" else given["lists"][:1]
+        theirs += [_call(operation, peer, request) for request in once]
+        for form, side in sides:
+            ours[form] += [_call(operation, side, request) for request in given[form]]
+        if operation == "insert":
+            held.extend(asked)
     return ours, theirs
 
 
-def _request(operation: str, requests: Requests, held: deque[TokenVector], turn: int) -> TokenVector:
+def _requests(operation: str, requests: Requests, held: deque[TokenVector], turn: int) -> list[TokenVector]:
+    """What one turn asks: new vectors to insert, or one request again and again."""
     if operation == "insert":
-        return requests.fresh()
+        return [requests.fresh() for _ in range(_OURS_A_TURN)]
     stored = held[turn % len(held)]
-    return requests.hit(stored) if operation == "hit" else requests.miss(stored)
+    return [requests.hit(stored) if operation == "hit" else requests.miss(stored)] * _OURS_A_TURN
 
 
 def _call(operation: str, side: Side, request: Any) -> float:
@@ -215,12 +203,11 @@ def by_entries(effort: Effort) -> list[Timing]:
         for entries in effort.entries
     }
     measured: dict[tuple[int, str, str], list[float]] = {}
-    with _no_collection():
-        for round_number in range(6):
-            for (entries, layout), crowd in crowds.items():
-                for operation, times in _one_round(crowd, requests, shared, effort.calls // 4):
-                    if round_number:  # the first fills the caches and the store's memory of the evicted
-                        measured.setdefault((entries, layout, operation), []).extend(times)
+    for round_number in range(6):
+        for (entries, layout), crowd in crowds.items():
+            for operation, times in _one_round(crowd, requests, shared, effort.calls // 4):
+                if round_number:  # the first fills the caches and the store's memory of the evicted
+                    measured.setdefault((entries, layout, operation), []).extend(times)
     return [
         Timing("entries", operation, "arrays", effort.entry_tokens, entries, layout, statistics.median(times))
         for (entries, layout, operation), times in measured.items()

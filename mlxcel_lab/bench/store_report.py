@@ -71,7 +71,7 @@ def conditions(effort: Effort) -> dict[str, str]:
     return {
         "machine": f"{platform.machine()}, {os.cpu_count()} CPUs, load {os.getloadavg()[0]:.1f} at the end",
         "versions": ", ".join([f"Python {platform.python_version()}", *(f"{n} {version(n)}" for n in names)]),
-        "method": "median CPU time of a call on its thread, both sides in turns, garbage collection off",
+        "method": "median CPU time of a call on its thread, both sides in turns, garbage collection on",
         "ours": "SnapshotStore, rule origin, journal of the last 1,000 events without tokens",
         "peer": "mlx_lm LRUPromptCache with lists; default: 10 entries; byte budget: 4 snapshots; stub layers",
         "effort": ", ".join(f"{name}={value}" for name, value in asdict(effort).items()),

@@ -56,14 +56,12 @@ def command(rounds: int, runs: int, out: Path | None) -> None:
         click.echo(table)
     told = ", ".join(f"{name} {seconds * 1000:.1f} ms" for name, seconds in parts.items())
     click.echo(f"of a sweep's own: {told}")
-    ratio = (
-        table.filter(side="sweep, 1 worker")["seconds"].item()
-        / table.filter(side="papermill")["seconds"].item()
-    )
-    verdict = "within" if ratio <= LIMIT else "over"
-    click.echo(
-        f"sweep with one worker / papermill: {ratio:.3f} times the seconds, {verdict} the limit of {LIMIT:.2f}"
-    )
+    for column in ("seconds", "CPU seconds"):
+        ratio = table[column][1] / table[column][0]
+        verdict = "within" if ratio <= LIMIT else "over"
+        click.echo(
+            f"{column}, sweep with one worker / papermill: {ratio:.3f}, {verdict} the limit of {LIMIT:.2f}"
+        )
     if out:
         table.write_parquet(out)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
@@ -135,17 +135,25 @@ class Stats:
         )
 
     def _repr_html_(self) -> str:
-        plain = {
-            f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("rejections", "last_reject")
-        }
-        rows = {**plain, **{f"rejected: {reason}": n for reason, n in self.rejections.items() if n}}
-        rows["hit rate"] = f"{self.hit_rate:.0%}"
+        cell = "style='text-align:left'"
+        rows = self._told().items()
         body = "".join(
-            f"<tr><th style='text-align:left'>{html.escape(name.replace('_', ' '))}</th><td>"
-            f"{f'{value:,}' if isinstance(value, int) else value}</td></tr>"
-            for name, value in rows.items()
+            f"<tr><th {cell}>{name}</th><td {cell}>{html.escape(told)}</td></tr>" for name, told in rows
         )
         return f"<table>{body}</table>"
+
+    def _told(self) -> dict[str, str]:
+        rejected = [f"{count:,} {reason}" for reason, count in self.rejections.items() if count]
+        return {
+            "resident": f"{self.entries:,} of {self.max_entries:,} entries, {self.bytes:,} of "
+            f"{self.capacity_bytes:,} bytes, {self.peak_bytes:,} at the peak",
+            "lookups": f"{self.lookups:,}: {self.hits:,} hits ({self.hit_rate:.0%}, "
+            f"{self.truncated_hits:,} truncated), {self.tokens_reused:,} of {self.tokens_looked_up:,} tokens reused",
+            "inserts": f"{self.inserts:,}: {self.supersedes:,} superseded, {self.replacements:,} replaced, "
+            f"{self.evictions_lru:,} evicted ({self.self_evictions:,} by their own session), "
+            f"{self.evictions_ttl:,} expired, {self.cleared:,} cleared",
+            "rejected": ", ".join(rejected) or "none",
+        }
 
     def payload(self) -> dict[str, Any]:
         """The stats under the names of mlxcel's `/v1/cache/stats`; plain JSON values."""

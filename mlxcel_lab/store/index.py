@@ -31,11 +31,18 @@ class Found:
 
     def prefixes(self) -> Iterator[Record]:
         """The residents that are prefixes of the vector, equal length included, longest first."""
-        return (record for record in self._on_path() if record.alive)
+        path = reversed(self.walk.path)
+        return (cast(Record, node.item) for node in path if node.item is not None and node.item.alive)
 
     def ghost(self, longest: int) -> Record | None:
         """The longest ghost that is a prefix and has at most `longest` tokens."""
-        return next((r for r in self._on_path() if not r.alive and r.num_tokens <= longest), None)
+        path = reversed(self.walk.path)
+        ghosts = (
+            node.item
+            for node in path
+            if node.item is not None and not node.item.alive and node.end <= longest
+        )
+        return cast("Record | None", next(ghosts, None))
 
     def closest(self) -> tuple[Record, int]:
         """The resident with the longest common prefix, and that length; ties go to the most recently used."""
@@ -46,9 +53,6 @@ class Found:
     def nearest(self) -> Iterator[tuple[Record, int]]:
         """All residents under the key, from `closest` on; lazy."""
         return cast(Iterator[tuple[Record, int]], self.tree.nearest(self.walk))
-
-    def _on_path(self) -> Iterator[Record]:
-        return (cast(Record, node.item) for node in reversed(self.walk.path) if node.item is not None)
 
 
 class Index:

@@ -40,7 +40,7 @@ class Journal(Sequence[Event]):
     def append(self, kind: type[_E], /, **fields: Any) -> _E:
         """Record an event of that kind; the journal gives the `seq`, the caller all other fields."""
         if not self.keep_tokens:
-            fields = _without_tokens(fields)
+            _drop_tokens(fields)
         with self._lock:
             event = kind(seq=self.next_seq, **fields)
             self._events.append(event)
@@ -182,8 +182,8 @@ class Residents:
 _FOLDED: Any = None
 
 
-def _without_tokens(fields: dict[str, Any]) -> dict[str, Any]:
-    kept = {name: value for name, value in fields.items() if name != "tokens"}
-    if kept.get("ghost") is not None:
-        kept["ghost"] = replace(kept["ghost"], tokens=None)
-    return kept
+def _drop_tokens(fields: dict[str, Any]) -> None:
+    if "tokens" in fields:
+        fields["tokens"] = None
+    if fields.get("ghost") is not None:
+        fields["ghost"] = replace(fields["ghost"], tokens=None)

@@ -27,14 +27,17 @@ def search(
             return True
         return can_truncate is not None and bool(can_truncate(record.resident, length))
 
-    prefixes = ((record, record.num_tokens) for record in found.prefixes())
-    served = next((pair for pair in prefixes if serves(*pair)), None)
-    if served is None and can_truncate is not None:
-        served = next((pair for pair in found.nearest() if serves(*pair)), None)
-    if served is None:
-        return _miss(found, usable), None
-    record, cached = served[0], min(served[1], usable)
-    return Hit(record.number, record.resident, cached, cached < record.num_tokens), record
+    for record in found.prefixes():
+        if serves(record, record.num_tokens):
+            return _hit(record, min(record.num_tokens, usable)), record
+    for record, common in found.nearest() if can_truncate is not None else ():
+        if serves(record, common):
+            return _hit(record, min(common, usable)), record
+    return _miss(found, usable), None
+
+
+def _hit(record: Record, cached: int) -> Hit:
+    return Hit(record.number, record.resident, cached, cached < record.num_tokens)
 
 
 def _miss(found: Found, usable: int) -> Diverged | NoCandidate:

@@ -55,20 +55,31 @@ def _from_array(tokens: np.ndarray[Any, Any]) -> TokenVector:
 
 
 def _from_sequence(tokens: Sequence[Any]) -> TokenVector:
-    # array.array converts a list about twice as fast as numpy does, and refuses floats and text as it goes.
-    try:
-        vector = np.array(array("i", tokens))
-    except TypeError:
-        position, value = next((i, v) for i, v in enumerate(tokens) if not hasattr(v, "__index__"))
-        raise TypeError(f"token {value!r} at position {position}: expected an integer") from None
-    except OverflowError:
-        value = next(v for v in tokens if not _INT32.min <= v <= _INT32.max)
-        raise ValueError(f"token {value} is outside of int32: token ids are at most {_INT32.max}") from None
+    vector = _packed(tokens)
     # A bool passes for an integer, but only as 0 or 1: those few are looked at again.
     for position in np.flatnonzero((vector == 0) | (vector == 1)).tolist():
         if isinstance(tokens[position], bool):
             raise TypeError(f"token {tokens[position]!r} at position {position}: expected an integer")
     return _frozen(vector)
+
+
+def _packed(tokens: Sequence[Any]) -> TokenVector:
+    """As int32, by array.array, which refuses floats and text as it goes, unlike numpy."""
+    try:
+        # Unsigned first: a third of the time of "i" or of numpy. Ids from 2**31 on show as negative ones.
+        vector = np.frombuffer(array("I", tokens), np.int32).copy()
+        if not len(vector) or vector.min() >= 0:
+            return vector
+    except OverflowError:
+        pass  # negative ids, or far too great ones
+    except TypeError:
+        position, value = next((i, v) for i, v in enumerate(tokens) if not hasattr(v, "__index__"))
+        raise TypeError(f"token {value!r} at position {position}: expected an integer") from None
+    try:
+        return np.frombuffer(array("i", tokens), np.int32).copy()
+    except OverflowError:
+        value = next(v for v in tokens if not _INT32.min <= v <= _INT32.max)
+        raise ValueError(f"token {value} is outside of int32: token ids are at most {_INT32.max}") from None
 
 
 def _is_frozen(tokens: np.ndarray[Any, Any]) -> bool:

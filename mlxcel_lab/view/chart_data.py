@@ -7,13 +7,14 @@ the operation or seconds since the first event. Altair takes 5,000 rows: a longe
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 import polars as pl
 
 from ..store.events import Note
-from .theme import CAUSES, HIT, MISS, NO_SESSION, REJECTED, RESIDENT
+from .theme import CAUSES, HIT, MISS, NO_SESSION, REJECTED, RESIDENT, TURN_PARTS
 
 if TYPE_CHECKING:
     from ..store import Journal
@@ -170,6 +171,29 @@ def counts(events: pl.DataFrame) -> pl.DataFrame:
     """How often each thing happened: `what` (a theme label) and `count`, the most frequent first."""
     happened = events.select(what=_what()).drop_nulls()
     return happened.group_by("what").agg(count=pl.len()).sort("count", "what", descending=[True, False])
+
+
+def turns(journal: Journal) -> pl.DataFrame:
+    """The engine's turns, as its notes tell them: a row a turn and `part` of `theme.TURN_PARTS`, with its `tokens`."""
+    told = [event.data for event in journal.events if isinstance(event, Note) and event.topic == "turn"]
+    rows = [
+        (number, turn["session"] or NO_SESSION, turn["reason"], part, tokens)
+        for number, turn in enumerate(told[-MAX_ROWS // len(TURN_PARTS) :], 1)
+        for part, tokens in zip(TURN_PARTS, _tokens(turn), strict=True)
+    ]
+    schema = {
+        "turn": pl.Int64,
+        "session": pl.String,
+        "reason": pl.String,
+        "part": pl.String,
+        "tokens": pl.Int64,
+    }
+    return pl.DataFrame(rows, schema, orient="row")
+
+
+def _tokens(turn: Mapping[str, Any]) -> tuple[int, int, int]:
+    cached = turn["cached_tokens"]
+    return cached, turn["prompt_tokens"] - cached, turn["completion_tokens"]
 
 
 def budget(journal: Journal, axis: Axis) -> pl.DataFrame:

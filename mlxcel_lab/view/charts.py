@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..store import Journal
 
 WIDTH = 680
-_BYTES = "format(datum.value, '.3~s') + 'B'"
+_BYTES = "replace(format({}, '.3~s'), /([a-zA-Z]*)$/, ' $1B')"  # 40 MB
 _GAP: dict[str, Any] = {
     "strokeWidth": 1,
     "x2Offset": -1,
@@ -48,6 +48,21 @@ def lanes(journal: Journal, title: str = "", over: Over = "operation") -> alt.VC
     return _finished(source, [_lanes(source)], title)
 
 
+def turns(journal: Journal, title: str = "") -> alt.VConcatChart:
+    """A bar a turn of the engine: the tokens that were cached, prefilled and decoded; hover for the reason."""
+    rows = chart_data.turns(journal)
+    parts = alt.Scale(domain=list(theme.TURN_PARTS), range=list(theme.TURN_PARTS.values()))
+    legend = alt.Legend(title="tokens", symbolType="square") if rows.height else None
+    bars = alt.Chart(rows).mark_bar(height=13, x2Offset=-1).encode(
+        y=alt.Y("turn:O", title="turn"), x=alt.X("tokens:Q", title=None, axis=alt.Axis(grid=False, tickMinStep=1)),
+        color=alt.Color("part:N", scale=parts, legend=legend), order=alt.Order("place:Q"),
+        tooltip=["turn:O", "session:N", "part:N", "tokens:Q", "reason:N"],
+    )  # fmt: skip
+    placed = bars.transform_calculate(place=f"indexof({list(theme.TURN_PARTS)}, datum.part)")
+    source = ChartSource(journal, "operation")
+    return _finished(source, [placed.properties(width=WIDTH, height=alt.Step(20))], title)
+
+
 def counters(journal: Journal, title: str = "") -> alt.VConcatChart:
     """How often each kind of thing happened."""
     source = ChartSource(journal, "operation")
@@ -71,7 +86,7 @@ def _finished(source: ChartSource, parts: list[Any], title: str) -> alt.VConcatC
 
 def _occupancy(source: ChartSource) -> alt.LayerChart | alt.FacetChart:
     rows = source.blocks.rows
-    y = alt.Y("y:Q", title="resident", axis=alt.Axis(labelExpr=_BYTES, tickCount=5))
+    y = alt.Y("y:Q", title="resident", axis=alt.Axis(labelExpr=_BYTES.format("datum.value"), tickCount=5))
     filled = alt.Scale(domain=list(theme.ORIGINS), range=[fill.opacity for fill in theme.ORIGINS.values()])
     blocks = alt.Chart(rows).mark_rect(**_GAP).encode(
         x=source.x(), x2="x2:Q", y=y, y2="y2:Q", color=_by_session(alt.Color, source, "session"),
@@ -87,7 +102,7 @@ def _budget_line(source: ChartSource) -> list[alt.Chart]:
     line = base.mark_rule(color=theme.BUDGET, strokeDash=[6, 4], strokeWidth=1.5).encode(
         x=source.x(), x2="x2:Q"
     )
-    words = base.transform_calculate(words="'budget ' + format(datum.capacity_bytes, '.3~s') + 'B'")
+    words = base.transform_calculate(words="'budget ' + " + _BYTES.format("datum.capacity_bytes"))
     text = words.mark_text(align="right", dy=-7, dx=-2, color=theme.BUDGET, fontSize=11)
     return [line, text.encode(x="x2:Q", text="words:N")]
 

@@ -63,6 +63,8 @@ CAUSES: dict[RemovalCause, Mark] = {
     RemovalCause.CLEARED: Mark("cleared", "#8A8F98", "stroke"),
 }
 MARKS: dict[str, Mark] = {mark.label: mark for mark in (HIT, MISS, REJECTED, *CAUSES.values(), RESIDENT)}
+# A turn's tokens: found in the cache, prefilled anew, and decoded.
+TURN_PARTS = {"cached": HIT.colour, "prefilled": "#E69F00", "reply": "#8A8F98"}
 ORIGINS: dict[Origin, Fill] = {
     Origin.COMPLETION: Fill("completion", 0.95, hatched=False),
     Origin.BOUNDARY: Fill("boundary", 0.5, hatched=True),
@@ -130,6 +132,7 @@ def tokens() -> dict[str, Any]:
         "miss": asdict(MISS),
         "rejected": asdict(REJECTED),
         "resident": asdict(RESIDENT),
+        "turnParts": dict(TURN_PARTS),
         "causes": {cause.value: asdict(mark) for cause, mark in CAUSES.items()},
         "origins": {origin.value: asdict(fill) for origin, fill in ORIGINS.items()},
     }

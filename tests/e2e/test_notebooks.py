@@ -7,7 +7,7 @@ from mlxcel_lab.view.altair_renderer import VEGALITE
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
-NOTEBOOKS = ["10_supersede"]
+NOTEBOOKS = ["00_tour", "10_supersede", "20_thrash"]
 
 
 def _charts_in(path):

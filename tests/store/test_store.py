@@ -444,7 +444,7 @@ def test_the_store_and_its_stats_are_one_line_and_a_small_table() -> None:
     store.insert(A, snap([1], 1_500))
     assert repr(store) == "SnapshotStore(1 of 4096 entries, 1,500 of 1,000,000 bytes, rule=origin)"
     assert "bytes=1,500 of 1,000,000, peak=1,500" in repr(store.stats())
-    assert "<th style='text-align:left'>peak bytes</th><td>1,500</td>" in store._repr_html_()
+    assert "1 of 4,096 entries, 1,500 of 1,000,000 bytes, 1,500 at the peak" in store._repr_html_()
 
 
 def test_an_empty_store_is_not_nothing() -> None:

@@ -180,3 +180,19 @@ def test_many_sessions_are_folded_into_one_that_says_how_many():
     shaped = chart_data.snapshots(_long_journal(200, sessions=30).frame().lifetimes, axis)
     assert shaped.note == "19 other sessions in one colour"
     assert shaped.rows["session"].n_unique() == chart_data.SESSIONS_APART
+
+
+def test_turns_are_told_by_the_journal_alone_with_their_tokens_by_part():
+    store = _store()
+    told = {
+        "session": None,
+        "reason": "reused",
+        "prompt_tokens": 9,
+        "cached_tokens": 4,
+        "completion_tokens": 2,
+    }
+    store.note("turn", told)
+    rows = chart_data.turns(store.journal).select("turn", "session", "part", "tokens").rows()
+    assert rows == [
+        (1, "no session", "cached", 4), (1, "no session", "prefilled", 5), (1, "no session", "reply", 2),
+    ]  # fmt: skip

@@ -9,7 +9,7 @@ from mlxcel_lab.config import PromptCacheConfig
 from mlxcel_lab.store import CacheKey, Origin, Snapshot, SnapshotStore
 from mlxcel_lab.view import altair_renderer, charts, theme
 
-PICTURES = [charts.story, charts.occupancy, charts.lanes, charts.counters]
+PICTURES = [charts.story, charts.occupancy, charts.lanes, charts.turns, charts.counters]
 
 
 def _store(capacity=100):
