@@ -188,5 +188,5 @@ def complete(values: Mapping[str, Any], parameters: Mapping[str, Parameter]) -> 
 
 
 def quiet_papermill() -> None:
-    """Keep papermill's running commentary out of our output; its warnings stay."""
-    logging.getLogger("papermill").setLevel(logging.WARNING)
+    """Keep papermill's commentary out of our output: what it warns of is refused here, what fails is in the record."""
+    logging.getLogger("papermill").setLevel(logging.CRITICAL)
