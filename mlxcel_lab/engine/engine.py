@@ -15,9 +15,10 @@ from .dry import DryModel
 from .messages import Messages, Tools
 from .models import LabModel
 from .reply import Sampling
+from .request import Request
 from .running import PREFILL_STEP, Running
 from .stream import Emit, Stream
-from .turn import Request, Turn
+from .turn import Turn
 from .warmup import WarmUps, WarmUpStats
 from .worker import mlx_thread
 

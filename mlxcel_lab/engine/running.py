@@ -9,7 +9,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -20,9 +19,11 @@ from .dry import DryModel
 from .forward import Chooser, DryPass, ForwardPass, LivePass
 from .models import LabModel
 from .reply import Drawn, Reply, Scripted
+from .request import DEFAULT_MAX_TOKENS, Request
 from .state import CapturedState
 from .stream import Emit
-from .turn import DEFAULT_MAX_TOKENS, Request, Turn, reason, vector
+from .turn import Turn, vector
+from .words import reason
 
 PREFILL_STEP = 2048  # tokens a forward call, as in mlx-lm
 
@@ -76,7 +77,7 @@ class Running:
             outcome=asked.outcome,
             reason=reason(asked.outcome, len(asked.prompt)),
             events=tuple(self.store.journal.since(first_seq - 1)),
-            seconds_to_first_token=(first_token_at or ended) - started,
+            seconds_to_first_token=(ended if first_token_at is None else first_token_at) - started,
             seconds=ended - started,
             finish_reason=str(reply.finish_reason),
             boundary_tokens=asked.boundary,
@@ -97,7 +98,7 @@ class Running:
             key=lambda snapshot: snapshot.num_tokens,
             default=None,
         )
-        if start is None:
+        if start is None or not isinstance(start.state, CapturedState):
             return None
         forward = self._pass(start.state, tokens[: start.num_tokens])
         for _ in self._prefill(forward, tokens, start.num_tokens, None, cancel):
@@ -126,10 +127,17 @@ class Running:
         )
 
     def _begin(self, asked: _Asked) -> ForwardPass:
-        state = asked.outcome.snapshot.state if isinstance(asked.outcome, Hit) else None
+        if not isinstance(asked.outcome, Hit):
+            return self._pass(None, asked.prompt[:0])
+        state = asked.outcome.snapshot.state
+        if not isinstance(state, CapturedState):
+            raise ValueError(
+                f"snapshot {asked.outcome.snapshot_id} holds {state!r}, not a captured state: an engine's store can't "
+                "also hold snapshots made by hand under its keys"
+            )
         return self._pass(state, asked.prompt[: asked.cached])
 
-    def _pass(self, state: Any, tokens: TokenVector) -> ForwardPass:
+    def _pass(self, state: CapturedState | None, tokens: TokenVector) -> ForwardPass:
         if isinstance(self.model, DryModel):
             return DryPass(self.model.geometry, state, tokens, trim=self.trim)
         return LivePass(self.model.model, state, tokens, trim=self.trim)
@@ -170,7 +178,7 @@ class Running:
         if not cancel.is_set():
             choose: Chooser = Drawn(request.sampling) if script is None else Scripted(script)
             for token in forward.decode(asked.prompt[-1:], reply.max_tokens, choose):
-                first_token_at = first_token_at or self.clock()
+                first_token_at = self.clock() if first_token_at is None else first_token_at
                 emit(reply.add(token))
                 if reply.finish_reason or cancel.is_set():
                     break

@@ -1,55 +1,19 @@
-"""What was asked of a turn and what came of it, as plain values."""
+"""What came of a turn, as plain values."""
 
 from __future__ import annotations
 
 import html
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from ..store.events import Event, Inserted, Rejected, Removed
-from ..store.types import CacheKey, Diverged, Hit, Outcome, TokenVector
-from .messages import Message, Messages, Tools
-from .reply import Sampling
-
-DEFAULT_MAX_TOKENS = 64
-
-
-@dataclass(frozen=True)
-class Request:
-    """One turn as asked for. A scripted `reply` is a text (the turn's end is added) or exact token ids."""
-
-    messages: Messages
-    session: str | None = None
-    max_tokens: int | None = None
-    tools: Tools | None = None
-    template_kwargs: Mapping[str, Any] = field(default_factory=dict)
-    sampling: Sampling = field(default_factory=Sampling)
-    stop: tuple[str, ...] = ()
-    reply: str | tuple[int, ...] | None = None
-
-    def __post_init__(self) -> None:
-        if self.max_tokens is not None and (
-            isinstance(self.max_tokens, bool) or not isinstance(self.max_tokens, int) or self.max_tokens < 1
-        ):
-            raise ValueError(f"max_tokens={self.max_tokens!r}: expected a whole number, 1 or more")
-        if self.session is not None and not isinstance(self.session, str):
-            raise TypeError(f"session={self.session!r}: expected a string or None")
-        if any(not isinstance(one, str) or not one for one in self.stop):
-            raise ValueError(f"stop={self.stop!r}: expected strings that aren't empty")
-
-    def script(self, tokenizer: Any) -> list[int] | None:
-        """The given reply's token ids, None where the model shall speak. An empty reply is the bare end of a turn."""
-        if self.reply is None:
-            return None
-        if isinstance(self.reply, str):
-            said: list[int] = tokenizer.encode(self.reply, add_special_tokens=False)
-            return [*said, tokenizer.eos_token_id]
-        if not self.reply:
-            raise ValueError("reply is empty: expected a text, or at least one token id")
-        return [int(token) for token in self.reply]
+from ..store.types import CacheKey, Outcome, TokenVector
+from .messages import Message
+from .request import Request
+from .words import ending, outcome_name, shorten, store_did
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -102,61 +66,28 @@ class Turn:
         )
 
     def _repr_html_(self) -> str:
+        said = f"{self.completion_tokens:,} tokens, {ending(self.finish_reason)}: {shorten(self.text, 200)}"
+        times = f"{self.seconds_to_first_token * 1000:.0f} ms to the first token, {self.seconds * 1000:.0f} ms in all"
+        rows = {
+            "session": html.escape("none" if self.session is None else self.session),
+            "prompt": f"{self.cached_tokens:,} of {self.prompt_tokens:,} tokens cached {self._bar()}",
+            "outcome": html.escape(self.reason),
+            "reply": html.escape(said),
+            "store": html.escape(store_did(self.events)),
+            "time": times,
+        }
+        left = 'style="text-align:left"'
+        body = "".join(
+            f"<tr><th {left}>{name}</th><td {left}>{cell}</td></tr>" for name, cell in rows.items()
+        )
+        return f"<table>{body}</table>"
+
+    def _bar(self) -> str:
         share = self.cached_tokens / self.prompt_tokens
-        bar = (
-            f'<div style="width:160px;height:8px;border:1px solid;border-radius:4px;opacity:.7">'
+        return (
+            '<div style="width:160px;height:8px;border:1px solid;border-radius:4px;opacity:.7">'
             f'<div style="width:{share:.0%};height:8px;background:currentColor"></div></div>'
         )
-        rows = (
-            ("session", html.escape(str(self.session))),
-            ("prompt", f"{self.cached_tokens:,} of {self.prompt_tokens:,} tokens cached {bar}"),
-            ("outcome", html.escape(self.reason)),
-            (
-                "reply",
-                f"{self.completion_tokens:,} tokens, {self.finish_reason}: {html.escape(shorten(self.text, 200))}",
-            ),
-            (
-                "time",
-                f"{self.seconds_to_first_token * 1000:.0f} ms to the first token, {self.seconds * 1000:.0f} ms",
-            ),
-        )
-        return (
-            "<table>"
-            + "".join(f"<tr><th>{name}</th><td>{cell}</td></tr>" for name, cell in rows)
-            + "</table>"
-        )
-
-
-def outcome_name(outcome: Outcome) -> str:
-    """The journal's name of an outcome: hit, diverged or no_candidate."""
-    if isinstance(outcome, Hit):
-        return "hit"
-    return "diverged" if isinstance(outcome, Diverged) else "no_candidate"
-
-
-def reason(outcome: Outcome, prompt_tokens: int) -> str:
-    """An outcome in words, from what the store alone can tell."""
-    if isinstance(outcome, Hit):
-        cut = f", cut from {outcome.snapshot.num_tokens}" if outcome.truncated else ""
-        return f"reused {outcome.cached_tokens} of {prompt_tokens} tokens (a {outcome.snapshot.origin} snapshot{cut})"
-    gone = (
-        ""
-        if outcome.ghost is None
-        else f"; one of {outcome.ghost.num_tokens} tokens was {outcome.ghost.cause}"
-    )
-    if not isinstance(outcome, Diverged):
-        return f"nothing is stored under this key{gone}"
-    if outcome.common_prefix_len == prompt_tokens:
-        return f"the nearest snapshot is longer than the request ({outcome.stored_len} tokens){gone}"
-    where = f"agrees for {outcome.common_prefix_len} of its {outcome.stored_len} tokens"
-    if outcome.common_prefix_len == outcome.stored_len:
-        return f"the nearest snapshot {where}, too few to serve{gone}"
-    return f"the nearest snapshot {where}, then diverges{gone}"
-
-
-def shorten(text: str, width: int = 40) -> str:
-    flat = " ".join(text.split())
-    return flat if len(flat) <= width else flat[: width - 1] + "…"
 
 
 def vector(tokens: Sequence[int]) -> TokenVector:

@@ -7,7 +7,7 @@ import threading
 import numpy as np
 import pytest
 
-from mlxcel_lab import CacheKey, Origin, PromptCacheConfig, SnapshotStore
+from mlxcel_lab import CacheKey, Origin, PromptCacheConfig, Snapshot, SnapshotStore
 from mlxcel_lab.engine import Engine, load
 from mlxcel_lab.engine.backend import mx
 from mlxcel_lab.engine.worker import mlx_thread
@@ -404,6 +404,16 @@ def test_bad_arguments_are_refused_before_anything_happens(lab, options, message
     with pytest.raises(ValueError, match=message):
         engine.chat(**{"messages": FOX, "session": "A", **options})
     assert engine.store.stats().lookups == 0
+
+
+def test_a_hit_without_a_state_is_an_error_and_never_a_claim(lab):
+    engine = _engine(lab("dense"))
+    prompt = engine.chat(FOX, "A", 1).prompt
+    engine.store.clear()
+    engine.store.insert(engine.key("A"), Snapshot(prompt[:-1], 10))
+    with pytest.raises(ValueError, match="holds None, not a captured state"):
+        engine.chat(FOX, "A", 1)
+    assert engine.extend(engine.key("A"), prompt) is None
 
 
 def test_an_unknown_option_is_refused(lab):
