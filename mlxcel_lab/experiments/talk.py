@@ -37,8 +37,11 @@ def conversation(name: str) -> list[Line]:
     return [Line(**line) for line in json.loads(path.read_text(encoding="utf-8"))["lines"]]
 
 
-def hold(engine: Engine, lines: Sequence[Line], max_tokens: int) -> Iterator[Turn]:
-    """Hold those conversations, turn by turn. A dry model speaks the lines' replies, any other for itself, greedily."""
+def hold(engine: Engine, lines: Sequence[Line], max_tokens: int, **options: Any) -> Iterator[Turn]:
+    """Hold those conversations, turn by turn. A dry model speaks the lines' replies, any other for itself, greedily.
+
+    `options`: further ones of `Engine.chat`, the same for every turn.
+    """
     histories: dict[str, list[dict[str, str]]] = {}
     request: list[dict[str, str]] = []
     for line in lines:
@@ -46,14 +49,14 @@ def hold(engine: Engine, lines: Sequence[Line], max_tokens: int) -> Iterator[Tur
         if not line.again:
             request = [*history, {"role": "user", "content": line.user}]
             reply = line.reply if isinstance(engine.model, DryModel) else None
-        turn = engine.chat(request, line.session, max_tokens, reply=reply)
+        turn = engine.chat(request, line.session, max_tokens, reply=reply, **options)
         histories[line.session] = [*request, {"role": "assistant", "content": turn.text}]
         yield turn
 
 
-def converse(engine: Engine, lines: Sequence[Line], max_tokens: int) -> pl.DataFrame:
+def converse(engine: Engine, lines: Sequence[Line], max_tokens: int, **options: Any) -> pl.DataFrame:
     """`hold` to the end; one row a turn, as `thrash.play` gives them."""
-    return pl.DataFrame([_row(engine, turn) for turn in hold(engine, lines, max_tokens)])
+    return pl.DataFrame([_row(engine, turn) for turn in hold(engine, lines, max_tokens, **options)])
 
 
 def _row(engine: Engine, turn: Turn) -> dict[str, Any]:
@@ -74,8 +77,10 @@ def table(turns: Sequence[Turn], **labels: Any) -> pl.DataFrame:
     return pl.DataFrame(rows)
 
 
-def largest_snapshot(model: LabModel | DryModel, lines: Sequence[Line], max_tokens: int) -> int:
+def largest_snapshot(
+    model: LabModel | DryModel, lines: Sequence[Line], max_tokens: int, **options: Any
+) -> int:
     """The bytes of the largest snapshot that those conversations leave behind, measured by holding them once."""
     store = open_store("off", 2**62, boundary=False)
-    converse(Engine(model, store), lines, max_tokens)
+    converse(Engine(model, store), lines, max_tokens, **options)
     return max(entry.snapshot.size_bytes for entry in store.entries())
