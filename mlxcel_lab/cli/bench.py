@@ -11,6 +11,10 @@ _MEASUREMENTS: dict[str, tuple[str, str]] = {
     "store": ("mlxcel_lab.bench.store", "The snapshot store beside mlx-lm's LRUPromptCache."),
     "sweep": ("mlxcel_lab.bench.sweep", "A sweep beside bare papermill: seconds a run beyond its own cells."),
     "serve": ("mlxcel_lab.bench.serve", "The server: requests a second, time to first token, cold against warm."),
+    "turn": (
+        "mlxcel_lab.bench.turn",
+        "A turn restored from a snapshot beside the same turn cold, and its limit.",
+    ),
 }
 
 
