@@ -6,8 +6,10 @@ been written before its worker died is found done and not run again.
 
 from __future__ import annotations
 
+import pickle
 import uuid
 from collections.abc import Iterator, Sequence
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -34,13 +36,19 @@ def run_on_cluster(
     root = results.root if "://" in results.root else str(Path(results.root).resolve())
     with _connect(distributed, scheduler) as client:
         check_workers(client, specs, root)
-        futures = {client.submit(run_on_worker, spec, root, pure=False): spec for spec in specs}
+        futures = {_submit(client, partial(run_on_worker, spec, root)): spec for spec in specs}
         try:
             for future in distributed.as_completed(list(futures)):
                 spec = futures.pop(future)
                 yield spec, _record(future, spec, results)
         finally:
             client.cancel(list(futures))
+
+
+def _submit(client: Any, call: partial[Any], **where: Any) -> Any:
+    # As bytes and a lambda, which travels by value: otherwise the scheduler would unpickle our objects, and so need
+    # this package and stand still while it is imported. The worker does that in the task's own thread.
+    return client.submit(lambda payload: pickle.loads(payload)(), pickle.dumps(call), pure=False, **where)
 
 
 def run_on_worker(spec: RunSpec, root: str) -> RunRecord:
@@ -56,10 +64,10 @@ def run_on_worker(spec: RunSpec, root: str) -> RunRecord:
 
 def check_workers(client: Any, specs: Sequence[RunSpec], root: str) -> None:
     """Raise a ValueError unless every worker has this package, these inputs, and the results' folder."""
-    # A lambda travels by value: where the package is missing, a function of it couldn't even be named.
     found = client.run(lambda: find_spec("mlxcel_lab") is not None)
-    missing = [worker for worker, installed in found.items() if not installed]
-    if missing:
+    if not found:
+        raise ValueError("the cluster has no workers: start some with `dask worker ADDRESS`")
+    if missing := [worker for worker, installed in found.items() if not installed]:
         raise ValueError(
             f"mlxcel_lab isn't installed on {', '.join(missing)}: install {package_digest()} there"
         )
@@ -68,11 +76,11 @@ def check_workers(client: Any, specs: Sequence[RunSpec], root: str) -> None:
     try:
         # Each fingerprint covers its own inputs: one run for each distinct set is enough to check them all.
         distinct = list({str(spec.inputs): spec for spec in specs}.values())
-        problems = client.run(problem_here, distinct, root, marker)
+        call = partial(problem_here, distinct, root, marker)
+        futures = {worker: _submit(client, call, workers=[worker]) for worker in found}
+        problems = {worker: future.result() for worker, future in futures.items()}
     finally:
         open_results(root).remove(marker)
-    if not problems:
-        raise ValueError("the cluster has no workers: start some with `dask worker ADDRESS`")
     if told := sorted({f"{worker}: {problem}" for worker, problem in problems.items() if problem}):
         raise ValueError("; ".join(told))
 
@@ -93,8 +101,11 @@ def problem_here(specs: Sequence[RunSpec], root: str, marker: str | None) -> str
 
 
 def _record(future: Any, spec: RunSpec, results: Results) -> RunRecord:
-    error = future.exception()
-    if error is not None:
+    if future.cancelled():
+        raise ConnectionError(
+            "the Dask scheduler is gone; what is finished is whole, and the same sweep goes on from there"
+        )
+    if (error := future.exception()) is not None:
         return give_up(spec, results, error)
     record: RunRecord = future.result()
     if "://" not in results.root and (raw := results.read(spec.folder, NOTEBOOK)):

@@ -76,11 +76,8 @@ def _display(frame: pl.DataFrame, packed: str) -> None:
         print(frame)
         return
     result = {"parquet": packed, "rows": frame.height, "columns": frame.columns}
-    shown = {
-        "tbl_hide_column_data_types": True,
-        "tbl_hide_dataframe_shape": True,
-        "tbl_rows": 40,
-        "tbl_cols": 20,
-    }
-    with pl.Config(**shown, thousands_separator=True):
+    with pl.Config(
+        tbl_hide_column_data_types=True, tbl_hide_dataframe_shape=True, tbl_rows=40, tbl_cols=20,
+        thousands_separator=True,
+    ):  # fmt: skip
         display({MIME: result, "text/plain": str(frame), "text/html": frame._repr_html_()}, raw=True)

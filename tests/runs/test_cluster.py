@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from contextlib import contextmanager, suppress
+from types import SimpleNamespace
 
 import nbformat
 import psutil
@@ -132,6 +133,9 @@ def _assert_signed(runs):
 
 def test_a_run_whose_worker_never_comes_back_is_a_kept_failure(tiny, tmp_path):
     class Lost:
+        def cancelled(self):
+            return False
+
         def exception(self):
             return RuntimeError("killed four times")
 
@@ -176,27 +180,37 @@ def test_another_package_an_input_that_differs_and_a_folder_not_shared_are_named
 
 
 class _Client:
-    """A client whose workers answer as told."""
+    """A client whose workers are there, with the package or without, and find a problem or none."""
 
-    def __init__(self, *answers):
-        self.answers = list(answers)
+    def __init__(self, installed, problem=None):
+        self.installed, self.problem = installed, problem
 
-    def run(self, function, *args):
-        return self.answers.pop(0)
+    def run(self, function):
+        return self.installed
+
+    def submit(self, function, payload, *, pure, workers):
+        return SimpleNamespace(result=lambda: self.problem)
 
 
 @pytest.mark.parametrize(
     ("answers", "told"),
     [
         ([{"a": False, "b": True}], "mlxcel_lab isn't installed on a: install"),
-        ([{"a": True}, {"a": "trace isn't there"}], "a: trace isn't there"),
-        ([{}, {}], "the cluster has no workers"),
+        ([{"a": True}, "trace isn't there"], "a: trace isn't there"),
+        ([{}], "the cluster has no workers"),
     ],
 )
 def test_a_cluster_that_will_not_do_is_refused_and_the_check_leaves_nothing(tiny, tmp_path, answers, told):
     with pytest.raises(ValueError, match=told):
         check_workers(_Client(*answers), [Experiment.load(tiny).spec({})], str(tmp_path / "runs"))
     assert list((tmp_path / "runs").glob("*")) == []
+
+
+def test_a_scheduler_that_went_away_is_no_failure_of_the_run(tiny, tmp_path):
+    gone = SimpleNamespace(cancelled=lambda: True)
+    with pytest.raises(ConnectionError, match="the same sweep goes on from there"):
+        cluster._record(gone, Experiment.load(tiny).spec({}), open_results(tmp_path / "runs"))
+    assert not (tmp_path / "runs").exists()
 
 
 def test_no_scheduler_at_the_address_is_one_clear_error(tiny, tmp_path, monkeypatch):
