@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import StreamingResponse
 
-from ..store import Entry, Journal, RemovalCause, Removed, SnapshotStore
-from ..store.wire import event_to_json
+from ..store import Entry, Event, Journal, RemovalCause, Removed, SnapshotStore
+from ..store.wire import base_to_json, event_to_json
 
 _POLL_SECONDS = 0.1
 
@@ -45,14 +45,16 @@ def cache_routes(store: SnapshotStore, stopping: threading.Event) -> APIRouter:
         since: int = Query(0, ge=0, lt=2**63, description="the first event's sequence number"),
         follow: bool = Query(False, description="keep the answer open and send what comes"),
         tokens: bool = Query(False, description="send token vectors too"),
+        base: bool = Query(False, description="begin with what the kept events stand on, then all of them"),
     ) -> StreamingResponse:
         """The journal from `since` on, one JSON object a line."""
 
         async def over() -> bool:
             return not follow or stopping.is_set() or await request.is_disconnected()
 
-        lines = _lines(store, since, over, tokens=tokens)
-        return StreamingResponse(lines, media_type="application/x-ndjson")
+        lines = _lines(store, None if base else since, over, tokens=tokens)
+        known = {"X-Next-Seq": str(store.journal.next_seq)}  # less than `since`: this is another journal
+        return StreamingResponse(lines, media_type="application/x-ndjson", headers=known)
 
     return router
 
@@ -99,14 +101,24 @@ def _entry_row(entry: Entry, now: float, ancestors: list[int]) -> dict[str, Any]
 
 
 async def _lines(
-    store: SnapshotStore, since: int, over: Callable[[], Awaitable[bool]], *, tokens: bool
+    store: SnapshotStore, since: int | None, over: Callable[[], Awaitable[bool]], *, tokens: bool
 ) -> AsyncIterator[str]:
+    """The journal's lines from `since` on; None: all of it, behind its base."""
+    batch: Sequence[Event] = ()
+    if since is None:
+        base, batch = base_to_json(store.journal, tokens=tokens)
+        yield _line(base)
+        since = base["first_seq"]
     while True:
-        batch = store.journal.since(since - 1)
         for event in batch:
-            yield json.dumps(event_to_json(event, tokens=tokens)) + "\n"
+            yield _line(event_to_json(event, tokens=tokens))
             since = event.seq + 1
+        batch = store.journal.since(since - 1)
         if not batch:
             if await over():
                 return
             await asyncio.sleep(_POLL_SECONDS)
+
+
+def _line(row: dict[str, Any]) -> str:
+    return json.dumps(row) + "\n"

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, fields
 from typing import Any
 
 from .event_table import KINDS
-from .events import Event
+from .events import Event, Inserted
+from .journal import Journal, Residents
 from .tokens import as_tokens
 from .types import Bucket, CacheKey, Ghost, Origin, RejectReason, RemovalCause
 
+BASE = "base"
 _TYPES = {kind: type_ for type_, kind in KINDS.items()}
 _CAUSES: dict[str, RemovalCause | RejectReason] = {
     cause.value: cause for causes in (RemovalCause, RejectReason) for cause in causes
@@ -33,6 +35,36 @@ def event_from_json(row: Mapping[str, Any]) -> Event:
         return _TYPES[kind](**{name: _READ.get(name, _same)(value) for name, value in values.items()})
     except (TypeError, KeyError) as error:
         raise ValueError(f"not a journal event of kind {kind!r}: {error}") from None
+
+
+def base_to_json(journal: Journal, *, tokens: bool = True) -> tuple[dict[str, Any], list[Event]]:
+    """What a journal's kept events stand on, as an object of kind `base`, and those events: one consistent picture."""
+    while True:
+        first, base = journal.first_seq, journal.base
+        events = journal.since(first - 1)
+        if journal.first_seq == first:  # else events were folded in between: look again
+            break
+    entries = [event_to_json(event, tokens=tokens) for event in base.entries.values()]
+    hits = [[snapshot_id, *seen] for snapshot_id, seen in base.hits.items()]
+    return {
+        "kind": BASE,
+        "first_seq": first,
+        "settings": dict(base.settings),
+        "entries": entries,
+        "hits": hits,
+    }, events
+
+
+def journal_from_json(base: Mapping[str, Any], events: Iterable[Mapping[str, Any]]) -> Journal:
+    """A journal like the one whose base and events were sent."""
+    inserted = [event_from_json(row) for row in base["entries"]]
+    entries = {event.snapshot_id: event for event in inserted if isinstance(event, Inserted)}
+    hits = {snapshot_id: (count, time) for snapshot_id, count, time in base["hits"]}
+    journal = Journal()
+    journal.restore(
+        Residents(entries, hits, base["settings"]), base["first_seq"], [*map(event_from_json, events)]
+    )
+    return journal
 
 
 def _plain(value: Any, tokens: bool) -> Any:
@@ -72,5 +104,3 @@ _READ: dict[str, Any] = {
     "cause": _CAUSES.__getitem__,
     "reason": RejectReason,
 }
-
-__all__ = ["event_from_json", "event_to_json"]

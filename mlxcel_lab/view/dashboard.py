@@ -1,7 +1,8 @@
 """The dashboard: watch a store live, travel in time, see why; run traffic against one cache or compare two.
 
 `Dashboard()` plays the default script on a lab model under two settings. `Dashboard(store)`, `(engine)`, `(journal)`,
-`(path)` watches what is there, or two of them beside each other. Everything shown is computed from journals.
+`(path)`, `("http://…")` watches what is there, or two of them beside
+each other. Everything shown is computed from journals.
 """
 
 from __future__ import annotations
@@ -21,10 +22,12 @@ from .bar import RunBar
 from .cache_run import DRY
 from .controls import Controls
 from .export import export, reproducing
+from .foreign import ForeignDashboard
 from .panels import summary
 from .picture import png
 from .reasons import Reasons
 from .refresher import WATCH_SECONDS, Refresher
+from .remote import has_journal, is_address
 from .runner import Runner
 from .script import Say, Wait
 from .setup import Setup
@@ -43,6 +46,12 @@ class Dashboard(widgets.VBox):
 
     runner: Runner | None = None
     _refresher: Refresher | None = None
+
+    def __new__(cls, *things: Any, **settings: Any) -> Any:
+        """A dashboard; for the address of a server that has counters and no journal, one of its counters."""
+        if len(things) == 1 and is_address(things[0]) and not has_journal(things[0]):
+            return ForeignDashboard(things[0], **settings)
+        return super().__new__(cls, *things, **settings)
 
     def __init__(self, *things: Any, **settings: Any) -> None:
         setup, engine = Setup.of(settings), None

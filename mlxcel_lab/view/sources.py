@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..store import Journal, SnapshotStore
+from .remote import Follower, client_for, is_address
 
 
 def _nothing() -> None:
@@ -32,7 +33,7 @@ class Source:
 
 
 def as_source(thing: Any) -> Source:
-    """A source of a journal, a store, an engine (anything with a `store`), a recorded journal's path, or a source."""
+    """A source of a journal, a store, an engine (anything with a `store`), a journal's file, or a server's address."""
     if isinstance(thing, Source):
         return thing
     if isinstance(thing, Journal):
@@ -41,10 +42,13 @@ def as_source(thing: Any) -> Source:
         return Source(f"supersede {thing.rule.name}", thing.journal)
     if isinstance(getattr(thing, "store", None), SnapshotStore):
         return as_source(thing.store)
+    if is_address(thing):
+        return _server(thing)
     if isinstance(thing, str | Path):
         return _file(Path(thing))
     raise TypeError(
-        f"can't watch {type(thing).__name__} {thing!r}: expected an engine, a store, a journal, or a journal's file"
+        f"can't watch {type(thing).__name__} {thing!r}: expected an engine, a store, a journal, a journal's file, or "
+        "a server's address"
     )
 
 
@@ -58,6 +62,11 @@ def as_sources(things: Sequence[Any]) -> list[Source]:
             Source(f"{s.title} ({n})", s.journal, s.live, s.update) for n, s in enumerate(sources, start=1)
         ]
     return sources
+
+
+def _server(address: str) -> Source:
+    follower = Follower(client_for(address))
+    return Source(address, follower.journal, update=follower.update)
 
 
 def _file(path: Path) -> Source:

@@ -1,0 +1,81 @@
+"""A server elsewhere as something to watch: its journal, followed over HTTP, kept here.
+
+For a server of this lab (`/v1/cache/events`). One that has only counters is watched by `foreign`.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from typing import Any
+
+import httpx
+
+from ..store import Event, Journal
+from ..store.wire import event_from_json, journal_from_json
+
+_SECONDS = 10
+
+
+class NoJournalError(ValueError):
+    """The server has no journal to follow; it may have counters."""
+
+
+def is_address(thing: object) -> bool:
+    """Whether it is a server's address, such as http://127.0.0.1:8080."""
+    return isinstance(thing, str) and thing.startswith(("http://", "https://"))
+
+
+def client_for(
+    address: str, api_key: str | None = None, transport: httpx.BaseTransport | None = None
+) -> httpx.Client:
+    headers = {} if api_key is None else {"Authorization": f"Bearer {api_key}"}
+    return httpx.Client(base_url=address.rstrip("/"), headers=headers, timeout=_SECONDS, transport=transport)
+
+
+def has_journal(address: str) -> bool:
+    """Whether the server there has a journal to follow. Raises httpx's errors where it can't be asked."""
+    with client_for(address) as client:
+        return client.get("/v1/cache/events", params={"since": 2**62}).status_code != httpx.codes.NOT_FOUND
+
+
+class Follower:
+    """Keeps a copy of a server's journal; `update` fetches what is new. One thread at a time.
+
+    Raises NoJournalError where the server has none, httpx's errors where it can't be reached, ValueError where it
+    has started anew since: its events no longer go on from those that are kept here.
+    """
+
+    def __init__(self, client: httpx.Client) -> None:
+        self._client = client
+        rows = self._fetch({"base": True, "tokens": True})[1]
+        if not rows or rows[0].get("kind") != "base":
+            raise NoJournalError(
+                f"{client.base_url} answers /v1/cache/events with something else than a journal"
+            )
+        self.journal = journal_from_json(rows[0], rows[1:])
+
+    def update(self) -> None:
+        since = self.journal.next_seq
+        known, rows = self._fetch({"since": since, "tokens": True})
+        if known < since:
+            raise ValueError(
+                f"{self._client.base_url} has started anew (its journal ends at {known}): attach again"
+            )
+        for row in rows:
+            _append(self.journal, event_from_json(row))
+
+    def _fetch(self, query: dict[str, Any]) -> tuple[int, list[dict[str, Any]]]:
+        answer = self._client.get("/v1/cache/events", params=query)
+        if answer.status_code == httpx.codes.NOT_FOUND:
+            raise NoJournalError(f"{self._client.base_url} has no /v1/cache/events")
+        answer.raise_for_status()
+        rows = [json.loads(line) for line in answer.text.splitlines()]
+        return int(answer.headers.get("X-Next-Seq", 0)), rows
+
+
+def _append(journal: Journal, event: Event) -> None:
+    if event.seq != journal.next_seq:
+        raise ValueError(f"event {journal.next_seq} is missing, the server sent {event.seq}: attach again")
+    values = {field.name: getattr(event, field.name) for field in fields(event) if field.name != "seq"}
+    journal.append(type(event), **values)
