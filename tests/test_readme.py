@@ -20,7 +20,7 @@ def _named_in_the_tree():
             yield "".join(parents)
 
 
-@pytest.mark.parametrize("path", _named_in_the_tree())
+@pytest.mark.parametrize("path", list(_named_in_the_tree()))
 def test_what_the_tree_names_is_there(path):
     assert (ROOT / path).exists()
 

@@ -243,7 +243,8 @@ function symbol(ctx, shape, x, y, r, hollow) {
     ctx.rect(x - r, y - t, 2 * r, 2 * t);
     ctx.rect(x - t, y - r, 2 * t, 2 * r);
   } else polygon(ctx, { diamond: [[0, -1.15], [0.95, 0], [0, 1.15], [-0.95, 0]],
-    "triangle-up": [[0, -1], [1, 0.8], [-1, 0.8]], "triangle-down": [[0, 1], [1, -0.8], [-1, -0.8]] }[shape], x, y, r);
+    "triangle-up": [[0, -1], [1, 0.8], [-1, 0.8]], "triangle-down": [[0, 1], [1, -0.8], [-1, -0.8]],
+    "triangle-right": [[1, 0], [-0.8, 1], [-0.8, -1]] }[shape], x, y, r);
   if (hollow) ctx.stroke();
   else ctx.fill();
 }

@@ -127,16 +127,17 @@ class LabPage:
         self.page.get_by_role("menuitem", name=menu, exact=True).first.click()
         self.page.locator(".lm-Menu-item", has_text=item).first.click()
 
-    def run_all(self, seconds=120):
-        """Run > Run All Cells, until every code cell has been executed; an error in a cell fails the test."""
+    def run_all(self, seconds=240):
+        """Run > Run All Cells, until every code cell has been executed; an error in a cell fails the test at once."""
         self.menu("Run", "Run All Cells")
         prompts = self.page.locator(".jp-CodeCell .jp-InputArea-prompt")
-        _wait_for(
-            lambda: all(_executed(text) for text in prompts.all_inner_texts()), "end of the run", seconds
-        )
+        done = lambda: all(_executed(text) for text in prompts.all_inner_texts())  # noqa: E731
+        _wait_for(lambda: self._errors() or done(), "end of the run", seconds)
+        assert not self._errors(), self._errors()[0]
         self.wait_until_idle()
-        errors = self.page.locator('.jp-OutputArea-output[data-mime-type*="error"]').all_inner_texts()
-        assert not errors, errors[0]
+
+    def _errors(self):
+        return self.page.locator('.jp-OutputArea-output[data-mime-type*="error"]').all_inner_texts()
 
     def save(self):
         self.menu("File", "Save Notebook")

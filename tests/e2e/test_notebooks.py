@@ -20,7 +20,7 @@ def _charts_in(path):
 def test_it_runs_from_the_menu_and_its_charts_are_drawn_in_both_themes(lab, name):
     path = f"notebooks/{name}.ipynb"
     lab.open(path)
-    lab.run_all(seconds=180)
+    lab.run_all()
     lab.save()
     charts = _charts_in(lab.server.root / path)
     assert charts > 0
