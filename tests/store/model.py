@@ -56,9 +56,9 @@ class ModelStore:
         gone = [(e, RemovalCause.SUPERSEDED) for e in self.entries if self._superseded(e, new)]
         gone.sort(key=lambda pair: len(pair[0].tokens))
         gone += [(e, RemovalCause.REPLACED) for e in self.entries if e.key == key and e.tokens == tokens]
+        self.ghosts = [g for g in self.ghosts if not (g.key == key and g.tokens == tokens)]  # it lives again
         for entry, cause in gone:
             self._remove(entry, cause)
-        self.ghosts = [g for g in self.ghosts if not (g.key == key and g.tokens == tokens)]
         self.entries.append(new)
         self.counts["inserts"] += 1
         while (
