@@ -159,3 +159,13 @@ def test_an_emptied_tree_holds_nothing() -> None:
     assert not tree.tree.root.lives()
     assert not tree.tree.root.children
     assert tree.closest([1, 2]) is None
+
+
+def test_a_ghost_laid_on_a_path_that_others_spell_keeps_no_vector() -> None:
+    tree = _Tree()
+    tree.use([1, 2, 3])
+    ghost = Item()
+    ghost.vector, ghost.alive, ghost.tick = as_tokens([1, 2]), False, 0
+    tree.tree.attach(tree.tree.walk(ghost.vector), ghost)
+    assert ghost.vector is None
+    assert ghost.path_tokens().tolist() == [1, 2]
