@@ -39,7 +39,7 @@ class SnapshotStore:
 
     `clock` gives seconds and may only rise. `rule` overrides the configuration's supersede rule. `journal` must be
     empty. `sources` says where each setting came from, for the journal. `max_ghosts` and `max_ghost_tokens` bound what
-    is remembered of snapshots that are gone.
+    is remembered of snapshots that are gone. `warn=False`: a simulation that looks for the budget's cliff on purpose.
     """
 
     def __init__(
@@ -52,6 +52,7 @@ class SnapshotStore:
         sources: Mapping[str, str] | None = None,
         max_ghosts: int = 1024,
         max_ghost_tokens: int = 4_194_304,
+        warn: bool = True,
     ) -> None:
         self.config = PromptCacheConfig() if config is None else config
         self.rule = make_rule(self.config.supersede if rule is None else rule)
@@ -66,7 +67,7 @@ class SnapshotStore:
         self._index = Index(whole("max_ghosts", max_ghosts), whole("max_ghost_tokens", max_ghost_tokens))
         self._counters = Counters()
         self._next_id = 0
-        self._warned: set[str] = set()
+        self._warns, self._warned = warn, set[str]()
         self._open(sources or {})
 
     def insert(self, key: CacheKey, snapshot: Snapshot) -> InsertResult:
@@ -288,7 +289,7 @@ class SnapshotStore:
         if session is None or victim.key.session != session:
             return False
         self._counters.self_evictions += 1
-        if session not in self._warned:
+        if self._warns and session not in self._warned:
             self._warned.add(session)
             _LOG.warning(
                 "session %r evicts its own snapshots: %d of %d entries, %d of %d bytes are in use; raise the budget",

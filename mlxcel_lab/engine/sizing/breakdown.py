@@ -105,6 +105,25 @@ def snapshot_bytes(
     return Breakdown(parts, text, sum(lengths), name, geometry.dtype, geometry.filled, geometry.notes)
 
 
+def totals_of(
+    geometry: Geometry,
+    calls: Sequence[int],
+    allocator: Allocator,
+    *,
+    trimmed: bool = False,
+    exact: bool = False,
+) -> dict[str, int]:
+    """The bytes of each kind after these calls: as a breakdown's, from one layer of each sort. `exact`: all of them."""
+    entries = geometry.distinct_after(calls)
+    if exact:
+        entries = [(entry, 1) for entry in geometry.cache_after(calls, exact=True)]
+    totals: dict[str, int] = {}
+    for part in parts_of([entry for entry, _ in entries], allocator):
+        size = (part.trimmed if trimmed else part.allocated) * entries[part.layer][1]
+        totals[part.kind] = totals.get(part.kind, 0) + size
+    return totals
+
+
 def parts_of(cache: Sequence[Any], allocator: Allocator) -> tuple[Part, ...]:
     """The parts of a cache, live or dry, as this allocator would hold it."""
     cut = trimmed(cache)

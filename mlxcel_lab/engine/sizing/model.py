@@ -8,9 +8,9 @@ its cap are told apart.
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from ..geometry import Geometry, build
 from .allocators import Allocator, find_allocator
-from .breakdown import KINDS, parts_of
+from .breakdown import KINDS, totals_of
 from .check import SizeMismatch
 from .curve import Curve, learn
 
@@ -53,11 +53,18 @@ class SizeModel:
     ) -> SizeModel:
         """Learn the curves from a config or a geometry. Raises ValueError where a family's size follows no rule."""
         geometry = model if isinstance(model, Geometry) else build(dict(model), dtype, fill=fill)
-        source = _DryRuns(geometry, find_allocator(allocator), generated, trimmed)
-        first = generated + 1
-        kinds = [kind for kind in KINDS if kind in source.sizes(first)]
-        curves = {kind: learn(partial(source.of_kind, kind), first, _HORIZON) for kind in kinds}
-        return cls(geometry, source.allocator, generated, trimmed, curves)
+        chosen, first = find_allocator(allocator), generated + 1
+
+        @cache
+        def sizes(tokens: int) -> dict[str, int]:
+            return totals_of(geometry, chosen.split(tokens - generated, generated), chosen, trimmed=trimmed)
+
+        def of_kind(kind: str, tokens: int) -> int:
+            return sizes(tokens)[kind]
+
+        kinds = [kind for kind in KINDS if kind in sizes(first)]
+        curves = {kind: learn(partial(of_kind, kind), first, _HORIZON) for kind in kinds}
+        return cls(geometry, chosen, generated, trimmed, curves)
 
     @property
     def first(self) -> int:
@@ -95,10 +102,11 @@ class SizeModel:
 
     def check(self, samples: int = 8, *, longest: int = 4096, seed: int = 0, exact: bool = False) -> None:
         """Compare with dry runs at random lengths; `exact` calls the model itself. Raises SizeMismatch."""
-        source = _DryRuns(self.geometry, self.allocator, self.generated, self.trimmed, exact)
         draw = random.Random(seed)
         for tokens in (draw.randint(self.first, self.first + longest) for _ in range(samples)):
-            for kind, size in source.sizes(tokens).items():
+            calls = self.allocator.split(tokens - self.generated, self.generated)
+            sizes = totals_of(self.geometry, calls, self.allocator, trimmed=self.trimmed, exact=exact)
+            for kind, size in sizes.items():
                 if (learnt := self.by_kind(tokens).get(kind, 0)) != size:
                     raise SizeMismatch(
                         f"{kind} at {tokens} tokens: learnt {learnt:,} B, a dry run holds {size:,} B"
@@ -107,40 +115,6 @@ class SizeModel:
     def __repr__(self) -> str:
         what = "trimmed" if self.trimmed else "allocated"
         return f"<SizeModel {self.allocator.name}, {what}: {'; '.join(f'{k} {g}' for k, g in self.growth.items())}>"
-
-
-@dataclass(frozen=True)
-class _DryRuns:
-    """Sizes by kind of the cache after a prompt, each length run once."""
-
-    geometry: Geometry
-    allocator: Allocator
-    generated: int
-    trimmed: bool
-    exact: bool = False
-
-    @cached_property
-    def _known(self) -> dict[int, dict[str, int]]:
-        return {}
-
-    def sizes(self, tokens: int) -> dict[str, int]:
-        if tokens not in self._known:
-            calls = self.allocator.split(tokens - self.generated, self.generated)
-            entries = self._entries(calls)
-            totals: dict[str, int] = {}
-            for part in parts_of([entry for entry, _ in entries], self.allocator):
-                size = part.trimmed if self.trimmed else part.allocated
-                totals[part.kind] = totals.get(part.kind, 0) + size * entries[part.layer][1]
-            self._known[tokens] = totals
-        return self._known[tokens]
-
-    def _entries(self, calls: Sequence[int]) -> list[tuple[Any, int]]:
-        if self.exact:
-            return [(entry, 1) for entry in self.geometry.cache_after(calls, exact=True)]
-        return self.geometry.distinct_after(calls)
-
-    def of_kind(self, kind: str, tokens: int) -> int:
-        return self.sizes(tokens)[kind]
 
 
 def describe(curve: Curve) -> str:
