@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -56,6 +56,28 @@ class Published:
         """How long the second conversation is: each insert into a full store evicts one, so the counts tell it."""
         inserts = self.evictions_after_a_second_conversation + self.entries_after_a_second_conversation
         return inserts - len(self.stored_tokens)
+
+    def with_room_for(self, snapshots: int) -> Published:
+        """The same conversations under a budget for another number of snapshots.
+
+        The counts are then no longer published ones but what they follow from: nothing is superseded, so entries grow
+        to what fits, and each insert beyond that evicts one. At least one must fit (ValueError).
+        """
+        fit, turns = int(self.snapshots_in_budget), len(self.stored_tokens)
+        if snapshots < 1:
+            raise ValueError(f"room for {snapshots} snapshots: expected at least 1")
+        if snapshots == fit:
+            return self
+        every = turns + self.second_turns
+        return replace(
+            self,
+            source=f"arithmetic from {self.source}",
+            capacity_bytes=self.capacity_bytes + (snapshots - fit) * self.snapshot_bytes,
+            entries=[min(turn, snapshots) for turn in range(1, turns + 1)],
+            evictions=[max(0, turn - snapshots) for turn in range(1, turns + 1)],
+            evictions_after_a_second_conversation=max(0, every - snapshots),
+            entries_after_a_second_conversation=min(every, snapshots),
+        )
 
     def budget_for(self, snapshot_bytes: int) -> int:
         """The budget that holds as many snapshots of another size as the published one holds of its own."""

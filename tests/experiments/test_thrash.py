@@ -57,3 +57,22 @@ def test_each_turn_becomes_a_row_that_says_what_the_store_holds_after_it(publish
 def test_a_budget_for_another_size_holds_as_many_snapshots(published):
     assert published.budget_for(published.snapshot_bytes) == published.capacity_bytes
     assert published.budget_for(22_683_648) // 22_683_648 == 3
+
+
+@pytest.mark.parametrize("snapshots", [1, 2, 3, 4, 7, 9])
+def test_room_for_another_number_of_snapshots_gives_what_the_store_then_counts(published, snapshots):
+    other = published.with_room_for(snapshots)
+    store = open_store("origin", other.capacity_bytes)
+    lengths = other.prompt_tokens, other.reply_tokens
+    first = play(store, "alice", diverging("alice", *lengths), other.snapshot_bytes)
+    assert (first["entries"].to_list(), first["evictions"].to_list()) == (other.entries, other.evictions)
+    bob = diverging("bob", other.prompt_tokens[: other.second_turns], other.reply_tokens)
+    second = play(store, "bob", bob, other.snapshot_bytes)
+    assert second["entries"][-1] == other.entries_after_a_second_conversation
+    assert second["evictions"][-1] == other.evictions_after_a_second_conversation
+    assert (other is published) == (snapshots == 3)
+
+
+def test_room_for_no_snapshot_is_refused(published):
+    with pytest.raises(ValueError, match="room for 0 snapshots: expected at least 1"):
+        published.with_room_for(0)
