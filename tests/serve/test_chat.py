@@ -1,5 +1,6 @@
 """Chat over real HTTP with the real OpenAI client: turns, streams, sessions, refusals."""
 
+import httpx
 import openai
 import pytest
 
@@ -68,6 +69,16 @@ def test_a_stream_cut_in_the_middle_stops_its_turn_and_stores_nothing_of_it(serv
     after = served.chat(HELLO, user="b")  # queued behind the cut one: it is answered, so that one ended
     assert after.usage.completion_tokens == 6
     assert {e["session"] for e in served.http.get("/v1/cache/entries").json()["entries"]} == {"b"}
+
+
+def test_a_client_that_goes_away_before_its_whole_reply_stops_its_turn(served):
+    body = {"model": MODEL, "messages": HELLO, "user": "a", "max_tokens": 4000}
+    with pytest.raises(httpx.ReadTimeout):
+        served.http.post("/v1/chat/completions", json=body, timeout=0.3)
+    while served.http.get("/health").json()["waiting"]:
+        pass  # 4,000 tokens would take minutes: it waits for one
+    assert served.stats["snapshot_entries"] == 0
+    assert served.chat(HELLO, user="b").choices
 
 
 def test_a_seed_repeats_a_sampled_reply(served):
