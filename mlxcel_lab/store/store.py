@@ -126,14 +126,11 @@ class SnapshotStore:
 
     def trim(self, *, max_entries: int | None = None, max_bytes: int | None = None) -> tuple[Removal, ...]:
         """Evict least recently used until at most so many entries and bytes are left (None: no bound). O(evicted)."""
-        entries = len(self) if max_entries is None else max(max_entries, 0)
-        size = self.total_bytes if max_bytes is None else max(max_bytes, 0)
         with self._lock:
             self._advance()
-            removed = []
-            while len(self) > entries or self.total_bytes > size:
-                removed.append(self._remove(next(iter(self._index.residents.values())), RemovalCause.EVICTED))
-            return tuple(removed)
+            entries = len(self) if max_entries is None else max(max_entries, 0)
+            size = self.total_bytes if max_bytes is None else max(max_bytes, 0)
+            return tuple(self._shrink(entries, size))
 
     def now(self) -> float:
         """The store's clock, in seconds: what `Entry` and `Ghost` are dated by."""
@@ -235,7 +232,8 @@ class SnapshotStore:
             Inserted, time=self._now, key=key, snapshot_id=snapshot_id, origin=snapshot.origin,
             num_tokens=record.num_tokens, size_bytes=record.size_bytes, tokens=snapshot.tokens,
         )  # fmt: skip
-        removed += self._evict(record)
+        budget = self.config.snapshot_max_entries, self.config.snapshot_capacity_bytes
+        removed += self._shrink(*budget, by=record)
         self._counters.peak_bytes = max(self._counters.peak_bytes, self.total_bytes)
         return InsertResult(snapshot_id, record.alive, removed=tuple(removed))
 
@@ -251,15 +249,11 @@ class SnapshotStore:
                 gone.append((old, RemovalCause.SUPERSEDED))
         return gone
 
-    def _evict(self, newcomer: Record) -> list[Removal]:
+    def _shrink(self, max_entries: int, max_bytes: int, by: Record | None = None) -> list[Removal]:
         removed = []
         residents = self._index.residents
-        while (
-            len(residents) > self.config.snapshot_max_entries
-            or self.total_bytes > self.config.snapshot_capacity_bytes
-        ):
-            victim = next(iter(residents.values()))
-            removed.append(self._remove(victim, RemovalCause.EVICTED, by=newcomer))
+        while len(residents) > max_entries or self.total_bytes > max_bytes:
+            removed.append(self._remove(next(iter(residents.values())), RemovalCause.EVICTED, by))
         return removed
 
     def _expire(self) -> tuple[Removal, ...]:

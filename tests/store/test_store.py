@@ -263,6 +263,20 @@ def test_clear_removes_everything_and_keeps_the_counts() -> None:
     assert store.clear() == ()
 
 
+def test_trimming_evicts_the_least_recently_used_and_blames_no_session() -> None:
+    store = make_store()
+    for first in range(4):
+        store.insert(A, snap([first], 10))
+    store.lookup(A, [0])
+    assert [r.snapshot_id for r in store.trim(max_entries=3)] == [1]
+    assert [r.snapshot_id for r in store.trim(max_bytes=15)] == [2, 3]
+    assert store.trim() == ()
+    stats = store.stats()
+    assert (stats.entries, stats.evictions_lru, stats.self_evictions) == (1, 3, 0)
+    assert [r.snapshot_id for r in store.trim(max_bytes=-1)] == [0]  # as the peer's trim_to takes it
+    store.check_integrity()
+
+
 def test_a_readers_snapshot_outlives_its_place_in_the_store() -> None:
     store = make_store()
     state = ["tensors"]
