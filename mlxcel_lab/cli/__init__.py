@@ -32,6 +32,7 @@ _COMMANDS: dict[str, tuple[str, str]] = {
         "mlxcel_lab.cli.mlx_lm_server",
         "Start mlx-lm's own server on the lab's snapshot store.",
     ),
+    "trace": ("mlxcel_lab.cli.trace", "Say what is in a trace of requests; make and convert traces."),
     "bench": ("mlxcel_lab.cli.bench", "Measure: each prints its conditions and both sides of its ratio."),
 }
 

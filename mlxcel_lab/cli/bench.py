@@ -9,6 +9,10 @@ from .lazy import LazyGroup
 # measurement -> (module that holds a click command named `command`, its help line)
 _MEASUREMENTS: dict[str, tuple[str, str]] = {
     "store": ("mlxcel_lab.bench.store", "The snapshot store beside mlx-lm's LRUPromptCache."),
+    "replay": (
+        "mlxcel_lab.bench.replay",
+        "A trace against many budgets and rules, and mlx-lm's cache on the same.",
+    ),
     "sweep": ("mlxcel_lab.bench.sweep", "A sweep beside bare papermill: seconds a run beyond its own cells."),
     "serve": ("mlxcel_lab.bench.serve", "The server: requests a second, time to first token, cold against warm."),
     "turn": (

@@ -12,7 +12,7 @@ import polars as pl
 
 from .trace import SCHEMA, Problem, Trace
 
-_KEY = "mlxcel_lab.trace"
+KEY = "mlxcel_lab.trace"
 
 
 def write_trace(trace: Trace, path: Path) -> None:
@@ -25,12 +25,12 @@ def write_trace(trace: Trace, path: Path) -> None:
         "pool": None if trace.pool is None else _packed(trace.pool),
     }
     path.parent.mkdir(parents=True, exist_ok=True)
-    trace.requests.write_parquet(path, metadata={_KEY: json.dumps(about)})
+    trace.requests.write_parquet(path, metadata={KEY: json.dumps(about)})
 
 
 def read_trace_file(path: Path) -> Trace:
     """The trace that `write_trace` wrote; ValueError where the file is another parquet file."""
-    about = pl.read_parquet_metadata(path).get(_KEY)
+    about = pl.read_parquet_metadata(path).get(KEY)
     if about is None:
         raise ValueError(f"{path} is a parquet file, but not a trace that Trace.write wrote")
     known = json.loads(about)

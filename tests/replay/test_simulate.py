@@ -42,7 +42,7 @@ def _words(event: Event) -> tuple[str, int] | None:
     return None
 
 
-def _assert_equal_to_store(trace: Trace, rule: str, budget: Budget) -> None:
+def assert_equal_to_store(trace: Trace, rule: str, budget: Budget) -> None:
     store = drive(trace, SIZE, _as_config(budget), rule=rule)
     store.check_integrity()
     resolved = resolve(trace, SIZE)
@@ -63,7 +63,7 @@ def _assert_equal_to_store(trace: Trace, rule: str, budget: Budget) -> None:
 @given(seed=st.integers(0, 10**9), tight=st.integers(0, 10**9))
 @settings(max_examples=250, deadline=None)
 def test_a_simulation_does_what_the_store_does_event_by_event(rule: str, seed: int, tight: int) -> None:
-    _assert_equal_to_store(random_trace(seed), rule, random_budget(tight))
+    assert_equal_to_store(random_trace(seed), rule, random_budget(tight))
 
 
 @pytest.mark.parametrize("rule", sorted(RULES))
