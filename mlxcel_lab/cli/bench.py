@@ -14,7 +14,10 @@ _MEASUREMENTS: dict[str, tuple[str, str]] = {
         "A trace against many budgets and rules, and mlx-lm's cache on the same.",
     ),
     "sweep": ("mlxcel_lab.bench.sweep", "A sweep beside bare papermill: seconds a run beyond its own cells."),
-    "serve": ("mlxcel_lab.bench.serve", "The server: requests a second, time to first token, cold against warm."),
+    "serve": (
+        "mlxcel_lab.bench.serve",
+        "The server: requests a second, time to first token, cold against warm.",
+    ),
     "turn": (
         "mlxcel_lab.bench.turn",
         "A turn restored from a snapshot beside the same turn cold, and its limit.",

@@ -70,7 +70,9 @@ def command(
         journal=Journal(max_events=max_events, keep_tokens=keep_tokens),
         sources=prompt_cache.sources,
     )
-    server = LabServer(Engine(load(model, template=template), store, background=True), settings, host=host, port=port)
+    server = LabServer(
+        Engine(load(model, template=template), store, background=True), settings, host=host, port=port
+    )
     try:
         server.run()
     except KeyboardInterrupt:

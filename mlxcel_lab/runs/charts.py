@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import altair as alt
 
 Kind = Literal["line", "bar", "surface"]
-_STEP = 44
+_STEP = 60
 
 
 def compare(

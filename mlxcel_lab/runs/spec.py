@@ -82,7 +82,13 @@ class Experiment:
 
 
 def file_digest(path: str) -> str:
-    """The SHA-256 of a file's contents."""
+    """The SHA-256 of a file's contents; read once for all the runs that name it, as long as it isn't touched."""
+    stat = Path(path).stat()
+    return _file_digest(path, stat.st_mtime_ns, stat.st_size)
+
+
+@cache
+def _file_digest(path: str, _modified: int, _size: int) -> str:
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

@@ -7,7 +7,20 @@ from mlxcel_lab.bench.serve import command
 
 
 def test_it_prints_its_conditions_both_sides_and_their_ratio(tmp_path):
-    arguments = "dense --conversations 2 --turns 2 --clients 2 --system-words 40 --max-tokens 2 --out".split()
+    arguments = [
+        "dense",
+        "--conversations",
+        "2",
+        "--turns",
+        "2",
+        "--clients",
+        "2",
+        "--system-words",
+        "40",
+        "--max-tokens",
+        "2",
+        "--out",
+    ]
     result = CliRunner().invoke(command, [*arguments, str(tmp_path)])
     assert result.exit_code == 0, result.output
     for shown in (

@@ -173,7 +173,7 @@ def test_another_package_an_input_that_differs_and_a_folder_not_shared_are_named
     spec = Experiment.load(tiny).spec({"rule": str(trace)})
     assert problem_here([spec], str(tmp_path), None) is None
     assert "doesn't see the results" in problem_here([spec], str(tmp_path), "marker")
-    trace.write_text("two")
+    trace.write_text("another")
     assert f"{trace} isn't there or differs" in problem_here([spec], str(tmp_path), None)
     other = type(spec)(**{**_fields(spec), "package": "0.0.0+other"})
     assert "the sweep was made with 0.0.0+other" in problem_here([other], str(tmp_path), None)

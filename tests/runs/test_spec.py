@@ -38,7 +38,7 @@ def test_the_contents_of_a_file_that_a_value_names_change_the_fingerprint(tiny, 
     trace = tmp_path / "trace.jsonl"
     trace.write_text("one")
     before = Experiment.load(tiny).spec({"rule": str(trace)})
-    trace.write_text("two")
+    trace.write_text("another")
     after = Experiment.load(tiny).spec({"rule": str(trace)})
     assert before.folder == after.folder
     assert before.fingerprint != after.fingerprint
