@@ -8,6 +8,10 @@ from .lazy import LazyGroup
 
 # measurement -> (module that holds a click command named `command`, its help line)
 _MEASUREMENTS: dict[str, tuple[str, str]] = {
+    "frame": (
+        "mlxcel_lab.bench.frame",
+        "The dashboard's frames: events taken in, time to make and to draw one.",
+    ),
     "store": ("mlxcel_lab.bench.store", "The snapshot store beside mlx-lm's LRUPromptCache."),
     "replay": (
         "mlxcel_lab.bench.replay",

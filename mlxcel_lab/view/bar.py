@@ -28,7 +28,7 @@ class RunBar:
             "Export", "download", "", "Picture, journals and parameter file, under runs/dashboard"
         )
         self.progress = widgets.IntProgress(0, 0, 1, layout={"width": "110px", "height": "18px"})
-        self.status, self.error = widgets.HTML(), widgets.HTML()
+        self.status, self.error = widgets.HTML().add_class("mlxl-status"), widgets.HTML()
         self.session = widgets.ToggleButtons(options=self._sessions(), style={"button_width": "36px"})
         self.message = widgets.Text(
             placeholder="Type a message to one of the conversations", layout={"width": "400px"}
@@ -91,9 +91,9 @@ def _said(error: BaseException | None) -> str:
 
 
 def _button(text: str, icon: str, style: str, tip: str) -> widgets.Button:
-    return widgets.Button(
-        description=text, icon=icon, button_style=style, tooltip=tip, layout={"width": "82px"}
-    )
+    layout = {"width": "82px"}
+    button = widgets.Button(description=text, icon=icon, button_style=style, tooltip=tip, layout=layout)
+    return button.add_class(f"mlxl-{text.lower()}")
 
 
 def _row(parts: list[Any]) -> widgets.HBox:

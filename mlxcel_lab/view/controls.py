@@ -39,7 +39,7 @@ class CacheControls:
         )
         self.budget = widgets.FloatSlider(
             _in_snapshots(setup.budget), min=0, max=12, step=0.25, description="budget", style=_NARROW,
-            continuous_update=False, readout_format=".2f", layout={"width": "200px"},
+            continuous_update=False, readout_format=".2f", layout={"width": "160px"},
             tooltip="How many snapshots of this model the store may hold",
         )  # fmt: skip
         self.boundary = _check("boundary", setup.boundary, "Also take a snapshot where the history ends")
@@ -69,13 +69,13 @@ class Controls:
         self.compare = _check(
             "compare with", len(sides) > 1, "The same traffic under other settings, shown above"
         )
-        self.compare.layout.width = "106px"
+        self.compare.layout.width = "116px"
         models = [*lab_models(), *(f"{DRY}{name}" for name in dry_configs())]
         self.model = _dropdown("model", models, setup.model, "220px")
         self.template = _dropdown("template", templates(), setup.template, "170px")
         self.script = _dropdown("script", script_names(), setup.script, "190px")
         self.budget_bytes = widgets.IntText(
-            0, description="in bytes", style=_NARROW, layout={"width": "140px"}, continuous_update=False
+            0, description="bytes", style=_NARROW, layout={"width": "118px"}, continuous_update=False
         )
         self.ttl_seconds = widgets.FloatText(
             setup.ttl_seconds, description="time to live (s)", style=_NARROW, layout={"width": "170px"}
@@ -162,7 +162,7 @@ class Controls:
 
     def _layout(self) -> widgets.VBox:
         self._show_other()
-        name = widgets.Label("supersede", layout={"width": "106px"})
+        name = widgets.Label("supersede", layout={"width": "116px"})
         rows = [
             [self.model, self.template, self.script, self.ttl_seconds],
             [name, *self.cache.fields(), self.budget_bytes],
@@ -172,7 +172,7 @@ class Controls:
 
 
 def _check(name: str, value: bool, tip: str) -> widgets.Checkbox:
-    return widgets.Checkbox(value, description=name, tooltip=tip, indent=False, layout={"width": "80px"})
+    return widgets.Checkbox(value, description=name, tooltip=tip, indent=False, layout={"width": "94px"})
 
 
 def _wrapping() -> widgets.Layout:

@@ -1,7 +1,7 @@
 """The widget that draws frames: occupancy, marks and lanes on one canvas a journal, with a cursor through all of them.
 
-Its JavaScript (`occupancy.js`) imports nothing and asks no network. It draws what `panels` holds and changes three
-traits: `cursor`, `window` and `axis`; whoever owns the widget answers by new panels.
+Its JavaScript (`occupancy.js` and the two files before it) imports nothing and asks no network. It draws what `panels`
+holds and changes three traits: `cursor`, `window` and `axis`; whoever owns the widget answers by new panels.
 """
 
 from __future__ import annotations
@@ -16,17 +16,20 @@ from .frames import KINDS, REASONS
 from .theme import tokens
 
 _HERE = Path(__file__).parent
+STYLE = _HERE / "occupancy.css"
 
 
-def _look() -> dict[str, Any]:
-    return {**tokens(), "kinds": list(KINDS), "reasons": list(REASONS)}
+def module() -> str:
+    """The widget's JavaScript: one module out of three files, each of which can be read by itself."""
+    names = ("occupancy_data.js", "occupancy_paint.js", "occupancy.js")
+    return "\n".join((_HERE / name).read_text(encoding="utf-8") for name in names)
 
 
 class Occupancy(anywidget.AnyWidget):
     """`cursor` is a position of the shared time line, or -1 to follow the end."""
 
-    _esm = _HERE / "occupancy.js"
-    _css = _HERE / "occupancy.css"
+    _esm = module()
+    _css = STYLE
 
     look = traitlets.Dict(help="colours, shapes and words").tag(sync=True)
     panels = traitlets.List(traitlets.Dict(), help="one a journal: payload.panel()").tag(sync=True)
@@ -39,9 +42,14 @@ class Occupancy(anywidget.AnyWidget):
     total = traitlets.Int(0, help="positions on the time line").tag(sync=True)
     cursor = traitlets.Int(-1).tag(sync=True)
 
+    @staticmethod
+    def make_look() -> dict[str, Any]:
+        """The theme and the names behind the codes that panels hold."""
+        return {**tokens(), "kinds": list(KINDS), "reasons": list(REASONS)}
+
     @traitlets.default("look")
     def _default_look(self) -> dict[str, Any]:
-        return _look()
+        return self.make_look()
 
     def __repr__(self) -> str:
         return f"Occupancy({len(self.panels)} panels, {self.total} events)"

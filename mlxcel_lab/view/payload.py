@@ -122,7 +122,9 @@ def _points(
         "kind": np.concatenate([[255], model.events["kind"][span]]).astype(np.uint8).tobytes(),
         "layer": _i4(np.concatenate([[-1], shown])),
     }
-    for name in ("snapshot", "other", "tokens", "cached", "size", "total", "entries", "turn"):
+    for name in ("snapshot", "other", "tokens", "cached", "entries"):
+        out[name] = _i4(np.concatenate([[0], model.events[name][span]]))
+    for name in ("size", "total"):
         out[name] = _f8(np.concatenate([[0], model.events[name][span]]))
     return out
 
@@ -200,6 +202,7 @@ def _bars(
         "lane": _i4(lane[chosen]),
         "cause": model.bars["cause"][chosen].astype(np.uint8).tobytes(),
     }
-    for name in ("row", "snapshot", "successor", "tokens", "size", "hits"):
-        out[name] = _f8(model.bars[name][chosen])
+    for name in ("row", "snapshot", "successor", "tokens", "hits"):
+        out[name] = _i4(model.bars[name][chosen])
+    out["size"] = _f8(model.bars["size"][chosen])
     return out

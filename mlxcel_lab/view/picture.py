@@ -167,7 +167,7 @@ class _Part:
         return bar + (symbol(mark, float(end), y + height / 2 - 0.5, 4) if wide else "")
 
 
-_BARS = {"start": "<f8", "end": "<f8", "row": "<f8", "lane": "<i4", "diedPos": "<i4", "cause": "u1"}
+_BARS = {"start": "<f8", "end": "<f8", "row": "<i4", "lane": "<i4", "diedPos": "<i4", "cause": "u1"}
 
 
 def _stack(panel: dict[str, Any]) -> Array:

@@ -11,9 +11,11 @@ WATCH_SECONDS = 0.25  # how often a journal that others fill is looked at
 
 
 class Refresher:
-    """Calls `refresh` soon after each `touch`, never more often than every `interval` seconds.
+    """Calls `refresh` soon after each `touch`, with a pause of at least `interval` seconds after each.
 
-    With `watch_seconds` it also calls by itself. An error of `refresh` goes to `on_error`, and the thread goes on.
+    The pause is three times what the refresh took, where that is longer: a long journal must not take the machine from
+    the run that it shows. With `watch_seconds` it also calls by itself. An error of `refresh` goes to `on_error`, and
+    the thread goes on.
     """
 
     def __init__(
@@ -24,9 +26,10 @@ class Refresher:
         watch_seconds: float | None = None,
         on_error: Callable[[BaseException], None],
         pause: Callable[[float], object] = time.sleep,
+        clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self._refresh, self._interval, self._watch = refresh, interval, watch_seconds
-        self._on_error, self._pause = on_error, pause
+        self._on_error, self._pause, self._clock = on_error, pause, clock
         self._news = threading.Event()
         self._closed = False
         self._thread: threading.Thread | None = None
@@ -54,8 +57,9 @@ class Refresher:
             if self._closed:
                 return
             self._news.clear()
+            started = self._clock()
             try:
                 self._refresh()
             except Exception as error:
                 self._on_error(error)
-            self._pause(self._interval)
+            self._pause(max(self._interval, 3 * (self._clock() - started)))

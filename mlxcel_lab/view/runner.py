@@ -69,8 +69,11 @@ class Runner:
 
         def work(cancel: threading.Event) -> None:
             self._prepare()
-            self.steps.insert(self.done, step)
-            self._run(cancel, self.done + 1)
+            begun = max(run.done for run in self.runs)  # after a Stop one of two caches may be a step behind
+            self._run(cancel, begun)
+            if not cancel.is_set():
+                self.steps.insert(begun, step)
+                self._run(cancel, begun + 1)
 
         return self._submit(work)
 

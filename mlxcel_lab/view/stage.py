@@ -121,8 +121,7 @@ class Stage:
     def _layout(self) -> widgets.VBox:
         """What stands below the picture; the picture itself is placed by the owner."""
         wrapped = widgets.Layout(flex_flow="row wrap", grid_gap="0 36px")
-        box = widgets.VBox(
-            [self.turn, widgets.HBox([self.residents, self.counters, self.settings], layout=wrapped)]
-        )
+        left = widgets.VBox([self.residents, self.settings])
+        box = widgets.VBox([self.turn, widgets.HBox([left, self.counters], layout=wrapped)])
         box.add_class("mlxl-panels")
         return box

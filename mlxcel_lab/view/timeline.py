@@ -55,19 +55,37 @@ class Timeline:
         return (low - 0.2, float(np.floor(high)) + 1) if axis == "turns" else (low - room / 2, high + room)
 
     def rows_at(self, position: int) -> list[int]:
-        """Per model the last row at or before a position (-1: none yet); a negative position is the end."""
+        """Per model the row to show at a position (-1: none yet); a negative position is the end.
+
+        That is the event itself in its own model, and in the other one all that happened up to the same step of the
+        same turn, so that the two are seen at the same moment.
+        """
         if position < 0:
             return [len(model) - 1 for model in self.models]
-        return [int(np.searchsorted(p, position, side="right")) - 1 for p in self.positions()]
+        found = [int(np.searchsorted(p, position, side="right")) - 1 for p in self.positions()]
+        owner = next(
+            (i for i, row in enumerate(found) if row >= 0 and self.positions()[i][row] == position), None
+        )
+        if owner is None:
+            return found
+        moment = self._moments()[owner][found[owner]]
+        return [
+            row if i == owner else int(np.searchsorted(self._moments()[i], moment, side="right")) - 1
+            for i, row in enumerate(found)
+        ]
 
     def _merge(self) -> list[Ints]:
         if len(self.models) == 1:
             return [np.arange(len(self.models[0]), dtype=np.int64)]
-        turns = np.concatenate([np.asarray(model.events["turn"], np.int64) for model in self.models])
-        positions = np.empty(len(turns), np.int64)
-        positions[np.argsort(turns, kind="stable")] = np.arange(len(turns))
+        moments = np.concatenate(self._moments())
+        positions = np.empty(len(moments), np.int64)
+        positions[np.argsort(moments, kind="stable")] = np.arange(len(moments))
         ends = np.cumsum([len(model) for model in self.models])[:-1]
         return np.split(positions, ends)
+
+    def _moments(self) -> list[Ints]:
+        """Turn and step of each row as one number that never falls."""
+        return self._cached("moments", lambda: [_moment(model) for model in self.models])
 
     def _cached(self, name: str, make: Any) -> Any:
         lengths = tuple(map(len, self.models))
@@ -76,6 +94,10 @@ class Timeline:
         if name not in self._cache:
             self._cache[name] = make()
         return self._cache[name]
+
+
+def _moment(model: FrameModel) -> Ints:
+    return (np.asarray(model.events["turn"], np.int64) << 32) + np.asarray(model.events["step"], np.int64)
 
 
 def _by_turn(model: FrameModel) -> Floats:

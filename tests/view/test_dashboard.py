@@ -199,6 +199,25 @@ def test_a_stopped_run_goes_on_where_it_was(dashboard):
     assert kept == [[e for e in story(j) if e[0] != "LookedUp"] for j in straight.journals]
 
 
+def test_a_message_typed_after_a_stop_reaches_both_caches(dashboard):
+    dash = dashboard(lines=SHORT)
+    runner, plain = dash.runner, dash.runner._on_change
+
+    def stop_between_the_caches():
+        if [run.done for run in runner.runs] == [2, 1]:
+            dash.stop()
+        plain()
+
+    runner._on_change = stop_between_the_caches
+    runner.run().result()
+    runner._on_change = plain
+    assert [run.done for run in runner.runs] == [2, 1]
+    dash.say("A", "And now?", "Now.")
+    stored = [[(e.key.session, e.num_tokens) for e in j if isinstance(e, Inserted)] for j in dash.journals]
+    assert stored[0] == stored[1]
+    assert [session for session, _ in stored[0]] == ["A", "B", "A"]
+
+
 def test_stop_drops_what_was_submitted_behind(dashboard):
     dash = dashboard(compare="")
     dash.runner.prepare().result()

@@ -2,6 +2,8 @@
 
 import threading
 
+import pytest
+
 from mlxcel_lab.view.refresher import Refresher
 
 
@@ -42,11 +44,13 @@ def test_a_hundred_touches_during_one_pause_give_one_more_refresh():
     _end(refresher, pause)
 
 
-def test_there_is_a_pause_of_the_interval_after_every_refresh():
-    refresher, pause, _ = _refresher(lambda: None, interval=0.05)
+@pytest.mark.parametrize(("took", "wanted"), [(0.001, 0.05), (2.0, 6.0)])
+def test_the_pause_is_the_interval_or_three_times_what_the_refresh_took(took, wanted):
+    times = iter([10.0, 10.0 + took])
+    refresher, pause, _ = _refresher(lambda: None, interval=0.05, clock=lambda: next(times))
     refresher.touch()
     pause.reached.acquire()
-    assert pause.seconds == [0.05]
+    assert pause.seconds == [wanted]
     _end(refresher, pause)
 
 

@@ -75,12 +75,21 @@ def test_an_empty_journal_has_a_time_line_and_a_panel():
     assert drawn["bars"]["count"] == 0
 
 
-def test_rows_at_a_position_are_the_last_ones_at_or_before_it():
+def test_at_a_position_both_runs_are_seen_at_the_same_step_of_the_same_turn():
     models = [_model(two_conversations("off")), _model(two_conversations("origin"))]
     line = Timeline(models)
-    for position in range(len(line)):
-        rows = line.rows_at(position)
-        assert max(p[row] for p, row in zip(line.positions(), rows, strict=True) if row >= 0) == position
+
+    def moment(model, row):
+        return int(models[model].events["turn"][row]), int(models[model].events["step"][row])
+
+    for owner, positions in enumerate(line.positions()):
+        for row, position in enumerate(positions.tolist()):
+            rows = line.rows_at(position)
+            assert rows[owner] == row
+            other = rows[1 - owner]
+            assert other < 0 or moment(1 - owner, other) <= moment(owner, row)
+            if other + 1 < len(models[1 - owner]):
+                assert moment(1 - owner, other + 1) > moment(owner, row)
 
 
 def test_the_drawn_stack_is_the_journals_bytes_by_session_and_origin():
