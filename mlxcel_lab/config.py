@@ -18,6 +18,8 @@ from typing import Any, Literal, NamedTuple
 
 Source = Literal["default", "environment", "flag"]
 
+AUTO = "auto"  # a capacity that is known when the model is: see engine/sizing/auto.py
+
 _LOG = logging.getLogger("mlxcel_lab.config")
 _WORDS = dict.fromkeys(("1", "true", "yes", "on"), True) | dict.fromkeys(("0", "false", "no", "off"), False)
 
@@ -49,6 +51,15 @@ def _seconds(value: object) -> float:
     if not math.isfinite(value) or value < 0:
         raise ValueError("expected a finite number of seconds, 0 or more")
     return value
+
+
+def _capacity(value: object) -> int | str:
+    if isinstance(value, str) and value.strip().lower() == AUTO:
+        return AUTO
+    try:
+        return _count(value)
+    except ValueError as error:
+        raise ValueError(f"{error}, or {AUTO}") from None
 
 
 def _rule(value: object) -> str:
@@ -85,7 +96,8 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("min_prefix_tokens", "--prompt-cache-min-prefix", f"{_CACHE}_MIN_PREFIX", _count,
             "Shortest prefix, in tokens, worth storing or restoring.", "a prefix of any length is stored"),
     Setting("snapshot_capacity_bytes", "--prompt-cache-snapshot-capacity-bytes", f"{_CACHE}_SNAPSHOT_CAPACITY_BYTES",
-            _count, "Budget of all resident snapshots together, in bytes.", "every snapshot is rejected"),
+            _capacity, "Budget of all resident snapshots together, in bytes, or auto: by the model's own sizes.",
+            "every snapshot is rejected"),
     Setting("snapshot_max_entries", "--prompt-cache-snapshot-max-entries", f"{_CACHE}_SNAPSHOT_MAX_ENTRIES",
             _count, "Most snapshots resident at once.", "every snapshot is evicted at once"),
     Setting("snapshot_ttl_seconds", "--prompt-cache-snapshot-ttl", f"{_CACHE}_SNAPSHOT_TTL", _seconds,
@@ -105,7 +117,7 @@ class PromptCacheConfig:
 
     enabled: bool = True
     min_prefix_tokens: int = 32
-    snapshot_capacity_bytes: int = 536_870_912
+    snapshot_capacity_bytes: int | str = 536_870_912  # or AUTO
     snapshot_max_entries: int = 4096
     snapshot_ttl_seconds: float = 7200
     supersede: str = "origin"
@@ -115,11 +127,21 @@ class PromptCacheConfig:
     def __post_init__(self) -> None:
         for setting in SETTINGS:
             value = getattr(self, setting.field)
-            if isinstance(value, str) and setting.field != "supersede":
+            if isinstance(value, str) and setting.field != "supersede" and value != AUTO:
                 raise ValueError(
                     f"{setting.field}={value!r}: expected a value, not its text; resolve() reads texts"
                 )
             object.__setattr__(self, setting.field, _read(setting, value, setting.field))
+
+    @property
+    def capacity_bytes(self) -> int:
+        """The budget as a number. Raises ValueError while it is `auto`, which only a model can resolve."""
+        if isinstance(self.snapshot_capacity_bytes, str):
+            raise ValueError(
+                "snapshot_capacity_bytes is auto: give the config to an Engine, which knows its model, or resolve it "
+                "with mlxcel_lab.engine.sizing.with_capacity(config, model)"
+            )
+        return self.snapshot_capacity_bytes
 
 
 class Message(NamedTuple):

@@ -59,20 +59,21 @@ def command(
     A conversation is told by `prompt_cache_key`, else by `user`.
     """
     from ..engine import Engine, load
+    from ..engine.sizing.auto import resolve_capacity
     from ..serve import LabServer, ServerSettings
     from ..store import Journal, SnapshotStore
 
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
     settings = ServerSettings(model, **bounds)  # type: ignore[arg-type]
+    loaded = load(model, template=template)
+    prompt_cache = resolve_capacity(prompt_cache, loaded)
     prompt_cache.log()
     store = SnapshotStore(
         prompt_cache.config,
         journal=Journal(max_events=max_events, keep_tokens=keep_tokens),
         sources=prompt_cache.sources,
     )
-    server = LabServer(
-        Engine(load(model, template=template), store, background=True), settings, host=host, port=port
-    )
+    server = LabServer(Engine(loaded, store, background=True), settings, host=host, port=port)
     try:
         server.run()
     except KeyboardInterrupt:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ..config import PromptCacheConfig
+from ..config import AUTO, PromptCacheConfig
 from ..store import SnapshotStore
 from ..store.types import Bucket, CacheKey, InsertResult, TokenVector
 from .chat import template_signature, warmup_target
@@ -26,9 +26,11 @@ from .worker import mlx_thread
 class Engine:
     """A model that answers conversations, reusing what a snapshot store holds of them.
 
-    `store`: one to share; without it the engine makes its own from `config`. `prefill_step` bounds the tokens of one
-    forward call. `clock` gives seconds for the turns' timings. Warm-ups (where the configuration has them on) run by
-    themselves while nothing else does with `background`, and otherwise when `warm_up_idle` is called.
+    `store`: one to share; without it the engine makes its own from `config`, whose capacity may be `auto`: it is
+    resolved here, logged and noted in the journal. `prefill_step` bounds the tokens of one forward call. `trim` keeps
+    of keys and values what the tokens need, not all that is allocated. `clock` gives seconds for the turns' timings.
+    Warm-ups (where the configuration has them on) run by themselves while nothing else does with `background`, and
+    otherwise when `warm_up_idle` is called.
     """
 
     def __init__(
@@ -47,7 +49,7 @@ class Engine:
         if prefill_step < 1:
             raise ValueError(f"prefill_step={prefill_step!r}: expected a whole number, 1 or more")
         self.model = model
-        self.store = SnapshotStore(config) if store is None else store
+        self.store = _own_store(config, model, trim) if store is None else store
         self._running = Running(model, self.store, prefill_step, clock, trim)
         self._warm_ups = WarmUps(self._running.extend, self.store, background=background)
 
@@ -164,3 +166,14 @@ class Engine:
 
     def __repr__(self) -> str:
         return f"Engine({self.model.name!r}, {self.store!r})"
+
+
+def _own_store(config: PromptCacheConfig | None, model: LabModel | DryModel, trim: bool) -> SnapshotStore:
+    if config is None or config.snapshot_capacity_bytes != AUTO:
+        return SnapshotStore(config)
+    from .sizing.auto import auto_capacity, with_capacity
+
+    capacity = auto_capacity(model, trimmed=trim)
+    store = SnapshotStore(with_capacity(config, capacity))
+    store.note("capacity", capacity.to_dict())
+    return store

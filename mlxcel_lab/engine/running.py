@@ -189,9 +189,7 @@ class Running:
         """A snapshot to donate; one that the store will refuse costs no copy, and is offered so that it is counted."""
         config = self.store.config
         wanted = config.enabled and num_tokens >= config.min_prefix_tokens
-        return forward.snapshot(
-            origin, with_state=wanted and forward.size_bytes <= config.snapshot_capacity_bytes
-        )
+        return forward.snapshot(origin, with_state=wanted and forward.size_bytes <= config.capacity_bytes)
 
 
 def _can_truncate(snapshot: Snapshot, num_tokens: int) -> bool:

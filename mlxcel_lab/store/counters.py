@@ -100,7 +100,7 @@ class Stats:
     @classmethod
     def of(cls, c: Counters, config: PromptCacheConfig, entries: int, size: int, ghosts: int) -> Stats:
         return cls(
-            entries=entries, bytes=size, peak_bytes=c.peak_bytes, capacity_bytes=config.snapshot_capacity_bytes,
+            entries=entries, bytes=size, peak_bytes=c.peak_bytes, capacity_bytes=config.capacity_bytes,
             max_entries=config.snapshot_max_entries, ghosts=ghosts, inserts=c.inserts, lookups=c.lookups, hits=c.hits,
             truncated_hits=c.truncated_hits, diverged=c.diverged, tokens_looked_up=c.tokens_looked_up,
             tokens_reused=c.tokens_reused,

@@ -81,7 +81,8 @@ class LookedUp:
 class Note:
     """Something that isn't the store's own doing, kept on the same time line.
 
-    Topics: `opened` (the settings at the start, or changed ones since), `turn` (a turn's figures), `warmup`.
+    Topics: `opened` (the settings at the start, or changed ones since), `turn` (a turn's figures), `warmup`,
+    `capacity` (what `auto` was resolved to, and why).
     `data` holds plain JSON values.
     """
 

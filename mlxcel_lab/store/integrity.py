@@ -24,7 +24,7 @@ def check_index(index: Index, config: PromptCacheConfig, counters: Counters) -> 
     _agree("bytes", index.total_bytes, sum(record.size_bytes for record in residents))
     _agree("inserts", counters.inserts, len(residents) + sum(counters.removed.values()))
     _agree("ghost tokens", index.ghost_tokens, sum(record.num_tokens for record in ghosts))
-    _at_most("bytes", index.total_bytes, config.snapshot_capacity_bytes)
+    _at_most("bytes", index.total_bytes, config.capacity_bytes)
     _at_most("bytes", index.total_bytes, counters.peak_bytes)
     _at_most("entries", len(residents), config.snapshot_max_entries)
     _at_most("ghosts", len(ghosts), index.max_ghosts)

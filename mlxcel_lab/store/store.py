@@ -55,6 +55,7 @@ class SnapshotStore:
         warn: bool = True,
     ) -> None:
         self.config = PromptCacheConfig() if config is None else config
+        self.config.capacity_bytes  # noqa: B018  (refuses `auto` here, before anything is stored)
         self.rule = make_rule(self.config.supersede if rule is None else rule)
         self.journal = Journal() if journal is None else journal
         if self.journal.next_seq:
@@ -185,7 +186,7 @@ class SnapshotStore:
     def __repr__(self) -> str:
         return (
             f"SnapshotStore({len(self)} of {self.config.snapshot_max_entries} entries, {self.total_bytes:,} of "
-            f"{self.config.snapshot_capacity_bytes:,} bytes, rule={self.rule.name})"
+            f"{self.config.capacity_bytes:,} bytes, rule={self.rule.name})"
         )
 
     def _repr_html_(self) -> str:
@@ -207,7 +208,7 @@ class SnapshotStore:
             return RejectReason.DISABLED
         if len(snapshot.tokens) < self.config.min_prefix_tokens:
             return RejectReason.PREFIX_TOO_SHORT
-        if snapshot.size_bytes > self.config.snapshot_capacity_bytes:
+        if snapshot.size_bytes > self.config.capacity_bytes:
             return RejectReason.OVERSIZED
         return None if self.rule.admits(key, snapshot) else RejectReason.RULE
 
@@ -232,7 +233,7 @@ class SnapshotStore:
             Inserted, time=self._now, key=key, snapshot_id=snapshot_id, origin=snapshot.origin,
             num_tokens=record.num_tokens, size_bytes=record.size_bytes, tokens=snapshot.tokens,
         )  # fmt: skip
-        budget = self.config.snapshot_max_entries, self.config.snapshot_capacity_bytes
+        budget = self.config.snapshot_max_entries, self.config.capacity_bytes
         removed += self._shrink(*budget, by=record)
         self._counters.peak_bytes = max(self._counters.peak_bytes, self.total_bytes)
         return InsertResult(snapshot_id, record.alive, removed=tuple(removed))
@@ -288,6 +289,6 @@ class SnapshotStore:
             _LOG.warning(
                 "session %r evicts its own snapshots: %d of %d entries, %d of %d bytes are in use; raise the budget",
                 session, len(self), self.config.snapshot_max_entries, self.total_bytes,
-                self.config.snapshot_capacity_bytes,
+                self.config.capacity_bytes,
             )  # fmt: skip
         return True

@@ -58,8 +58,12 @@ class Policy:
     @property
     def reason(self) -> str:
         parts = " + ".join(f"{kind} {size:,}" for kind, size in self.parts.items())
-        capped = "; a quarter of the free memory is less" if self.capped else ""
+        capped = "; capped at a quarter of the free memory" if self.capped else ""
         return f"{self.entries} entries of {self.entry_bytes:,} B ({parts}) for 8,192 tokens{capped}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON and for the journal."""
+        return {**asdict(self), "parts": dict(self.parts), "reason": self.reason}
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ def test_mlxcels_own_default_for_its_published_shape():
 def test_mlxcels_own_default_is_at_most_a_quarter_of_what_is_left():
     policy = mlxcel_default(known("qwen3.8-27b"), 8 << 30)
     assert (policy.capacity_bytes, policy.capped) == (2 << 30, True)
-    assert "a quarter of the free memory is less" in policy.reason
+    assert "capped at a quarter of the free memory" in policy.reason
 
 
 @pytest.mark.parametrize(("name", "gibibytes"), [("gemma-3-4b", 6.375), ("gemma-4-12b", 15.75)])
