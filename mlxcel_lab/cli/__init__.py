@@ -33,6 +33,7 @@ _COMMANDS: dict[str, tuple[str, str]] = {
         "Start mlx-lm's own server on the lab's snapshot store.",
     ),
     "trace": ("mlxcel_lab.cli.trace", "Say what is in a trace of requests; make and convert traces."),
+    "misses": ("mlxcel_lab.cli.misses", "Name the cause of every miss in a file of conversations."),
     "bench": ("mlxcel_lab.cli.bench", "Measure: each prints its conditions and both sides of its ratio."),
 }
 

@@ -61,6 +61,7 @@ def command(
     from ..engine import Engine, load
     from ..engine.sizing.auto import resolve_capacity
     from ..serve import LabServer, ServerSettings
+    from ..serve.replies import as_message
     from ..store import Journal, SnapshotStore
 
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
@@ -73,7 +74,13 @@ def command(
         journal=Journal(max_events=max_events, keep_tokens=keep_tokens),
         sources=prompt_cache.sources,
     )
-    server = LabServer(Engine(loaded, store, background=True), settings, host=host, port=port)
+    engine = Engine(
+        loaded,
+        store,
+        background=True,
+        reply_message=lambda text, tools: as_message(loaded.tokenizer, text, tools),
+    )
+    server = LabServer(engine, settings, host=host, port=port)
     try:
         server.run()
     except KeyboardInterrupt:

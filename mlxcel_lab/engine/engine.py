@@ -12,7 +12,7 @@ from ..store import SnapshotStore
 from ..store.types import Bucket, CacheKey, InsertResult, TokenVector
 from .chat import template_signature, warmup_target
 from .dry import DryModel
-from .messages import Messages, Tools
+from .messages import Message, Messages, Tools
 from .models import LabModel
 from .reply import Sampling
 from .request import Request
@@ -30,7 +30,8 @@ class Engine:
     resolved here, logged and noted in the journal. `prefill_step` bounds the tokens of one forward call. `trim` keeps
     of keys and values what the tokens need, not all that is allocated. `clock` gives seconds for the turns' timings.
     Warm-ups (where the configuration has them on) run by themselves while nothing else does with `background`, and
-    otherwise when `warm_up_idle` is called.
+    otherwise when `warm_up_idle` is called. `reply_message` makes of a reply's text and the tools the message that the
+    client will send back; without it, the text alone is it.
     """
 
     def __init__(
@@ -43,6 +44,7 @@ class Engine:
         trim: bool = False,
         clock: Callable[[], float] = time.perf_counter,
         background: bool = False,
+        reply_message: Callable[[str, Tools | None], Message] | None = None,
     ) -> None:
         if store is not None and config is not None:
             raise ValueError("give either a store or a config: a store has its own")
@@ -51,6 +53,7 @@ class Engine:
         self.model = model
         self.store = _own_store(config, model, trim) if store is None else store
         self._running = Running(model, self.store, prefill_step, clock, trim)
+        self._reply_message = reply_message
         self._warm_ups = WarmUps(self._running.extend, self.store, background=background)
 
     def chat(
@@ -162,7 +165,8 @@ class Engine:
 
     def _next_beginning(self, request: Request, text: str) -> TokenVector:
         tokenizer, kwargs = self.model.tokenizer, request.template_kwargs
-        return warmup_target(tokenizer, request.messages, text, request.tools, **kwargs)
+        said = text if self._reply_message is None else self._reply_message(text, request.tools)
+        return warmup_target(tokenizer, request.messages, said, request.tools, **kwargs)
 
     def __repr__(self) -> str:
         return f"Engine({self.model.name!r}, {self.store!r})"

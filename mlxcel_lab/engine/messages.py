@@ -37,6 +37,10 @@ def _text(index: int, content: Any) -> str:
         return ""
     if isinstance(content, str):
         return content
+    if not isinstance(content, list | tuple):
+        raise ValueError(
+            f"message {index} has the content {content!r}: expected a text, or a list of text parts"
+        )
     parts = [p.get("text") if isinstance(p, Mapping) and p.get("type") == "text" else None for p in content]
     if None in parts:
         raise ValueError(f"message {index} has a part that isn't text: images and audio aren't rendered here")

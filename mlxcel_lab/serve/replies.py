@@ -97,6 +97,14 @@ class ReplyReader:
         return {"index": len(self._calls), "id": call_id, "type": "function", "function": function}
 
 
+def as_message(tokenizer: Any, text: str, tools: Sequence[Mapping[str, Any]] | None) -> dict[str, Any]:
+    """A whole reply as the assistant message that a client gets, and will send back."""
+    reader = ReplyReader(tokenizer, tools)
+    reader.feed(text)
+    reader.finish()
+    return reader.message()
+
+
 def usage(prompt: int, cached: int, completion: int) -> dict[str, Any]:
     """Token counts with the cached part of the prompt where OpenAI has it."""
     return {

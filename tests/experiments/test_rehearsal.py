@@ -1,0 +1,50 @@
+"""Rehearsals: a conversation replayed turn by turn says what would hit and what breaks it."""
+
+import pytest
+
+from mlxcel_lab.experiments.messages_file import read_conversations
+from mlxcel_lab.experiments.rehearsal import CURES, cause_table, rehearse, turn_table
+from mlxcel_lab.explain import Cause
+from mlxcel_lab.paths import data_dir
+
+HARBOUR = data_dir() / "conversations" / "harbour_desk.json"
+
+
+@pytest.fixture(scope="module")
+def harbour():
+    return read_conversations(HARBOUR)
+
+
+def _rehearsed(conversations, cure, name="thinking"):
+    return list(rehearse(conversations, name, config=CURES[cure]))
+
+
+def test_every_reply_is_a_turn_and_every_miss_has_a_cause(harbour):
+    turns = _rehearsed(harbour, "no cure")
+    replies = [i for i, m in enumerate(harbour[0].messages) if m["role"] == "assistant"]
+    assert [turn.message for turn in turns] == replies
+    assert all(
+        turn.told is not None and turn.told.cause is not Cause.UNKNOWN for turn in turns if turn.missed
+    )
+    assert turns[0].told.cause is Cause.FIRST_REQUEST
+
+
+def test_each_cure_reuses_more_than_the_one_before(harbour):
+    cached = [sum(t.turn.cached_tokens for t in _rehearsed(harbour, cure)) for cure in CURES]
+    assert cached == sorted(cached)
+    assert cached[0] < cached[1] < cached[2]
+
+
+def test_under_an_append_only_template_every_turn_but_the_first_hits(harbour):
+    turns = _rehearsed(harbour, "no cure", "plain")
+    assert [turn.missed for turn in turns] == [True] + [False] * (len(turns) - 1)
+
+
+def test_the_tables_add_up(harbour):
+    turns = _rehearsed(harbour, "no cure")
+    table = turn_table(turns)
+    assert table["missed"].sum() == sum(turn.missed for turn in turns)
+    assert (table["lost"] <= table["prompt"] - table["cached"]).all()
+    (row, *_) = cause_table(harbour, ["thinking"]).iter_rows(named=True)
+    assert (row["turns"], row["misses"]) == (len(turns), sum(turn.missed for turn in turns))
+    assert sum(int(part.split()[0]) for part in row["causes"].split(", ")) == row["misses"]
