@@ -7,18 +7,10 @@ from mlxcel_lab.bench.serve import command
 
 
 def test_it_prints_its_conditions_both_sides_and_their_ratio(tmp_path):
+    sizes = {"conversations": 2, "turns": 2, "clients": 2, "system-words": 40, "max-tokens": 2}
     arguments = [
         "dense",
-        "--conversations",
-        "2",
-        "--turns",
-        "2",
-        "--clients",
-        "2",
-        "--system-words",
-        "40",
-        "--max-tokens",
-        "2",
+        *(text for name, value in sizes.items() for text in (f"--{name}", str(value))),
         "--out",
     ]
     result = CliRunner().invoke(command, [*arguments, str(tmp_path)])
