@@ -57,7 +57,8 @@ def run_on_worker(spec: RunSpec, root: str) -> RunRecord:
         raise ValueError(problem)
     results = open_results(root)
     raw = results.read(spec.folder, RECORD)
-    if raw and (record := RunRecord.from_json(raw)).done and record.fingerprint == spec.fingerprint:
+    record = RunRecord.from_json(raw) if raw else None
+    if record and record.done and record.fingerprint == spec.fingerprint:
         return record
     return execute(spec, results, sign=False)
 

@@ -10,6 +10,7 @@ import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
 import nbformat
@@ -21,6 +22,8 @@ from .parameters import quiet_papermill
 from .record import RunRecord
 from .results import NOTEBOOK, RECORD, RESULT, Results
 from .spec import RunSpec
+
+LONGEST_ERROR = 300  # characters of the record's one line; the notebook has the whole error
 
 
 class Interrupted(Exception):
@@ -65,7 +68,7 @@ def give_up(spec: RunSpec, results: Results, error: Exception) -> RunRecord:
             _put_error(cell, error)
             break
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    record = _record(spec, now, 0.0, 0.0, None, f"{type(error).__name__}: {error}")
+    record = _record(spec, now, 0.0, 0.0, None, _one_line(f"{type(error).__name__}: {error}"))
     results.put(spec.folder, {NOTEBOOK: nbformat.writes(notebook).encode(), RECORD: record.to_json()})
     return record
 
@@ -106,12 +109,16 @@ def _papermill(spec: RunSpec, kernels: Kernels) -> tuple[nbformat.NotebookNode, 
                 extra_arguments=["--IPKernelApp.log_level=50"],  # it calls its own orderly end an error
             )  # fmt: skip
         except papermill.PapermillExecutionError as error:
-            return nbformat.read(
-                output, as_version=4
-            ), f"In [{error.exec_count}]: {error.ename}: {error.evalue}"
+            told = _one_line(f"In [{error.exec_count}]: {error.ename}: {error.evalue}")
+            return nbformat.read(output, as_version=4), told
         except Exception as error:  # a dead kernel, or none: whatever it is, it is this run's failure
-            return _with_error(nbformat.read(output, as_version=4), error), f"{type(error).__name__}: {error}"
+            told = _one_line(f"{type(error).__name__}: {error}")
+            return _with_error(nbformat.read(output, as_version=4), error), told
         return nbformat.read(output, as_version=4), None
+
+
+def _one_line(text: str) -> str:
+    return shorten(text, LONGEST_ERROR, placeholder=" …")
 
 
 def _with_error(notebook: nbformat.NotebookNode, error: Exception) -> nbformat.NotebookNode:

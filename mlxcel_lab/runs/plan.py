@@ -72,7 +72,8 @@ def _seconds_a_run(name: str, results: Results, records: list[RunRecord]) -> flo
     """The median of this sweep's earlier runs, else of some others of this notebook."""
     found = [r for r in records if r.done]
     if not found:
-        found = [r for r in map(RunRecord.from_json, islice(results.records(name), _SAMPLE)) if r.done]
+        sampled = map(RunRecord.from_json, islice(results.records(name), _SAMPLE))
+        found = [r for r in sampled if r and r.done]
     return median(r.seconds for r in found) if found else None
 
 

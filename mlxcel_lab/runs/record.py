@@ -49,8 +49,12 @@ class RunRecord:
         return self.status == "done"
 
     @classmethod
-    def from_json(cls, raw: bytes) -> RunRecord:
-        return cls(**{**(values := json.loads(raw)), "given": tuple(values["given"])})
+    def from_json(cls, raw: bytes) -> RunRecord | None:
+        """The record in a run.json; None for one of another version's form, whose run counts as never made."""
+        try:
+            return cls(**{**(values := json.loads(raw)), "given": tuple(values["given"])})
+        except (TypeError, KeyError, ValueError):
+            return None
 
     def to_json(self) -> bytes:
         return json.dumps(asdict(self), indent=2).encode()

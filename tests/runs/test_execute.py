@@ -53,7 +53,7 @@ def test_a_run_leaves_a_signed_notebook_its_typed_result_and_a_full_record(resul
 
 def test_a_failed_run_keeps_its_notebook_with_the_error_and_the_others_go_on(results, make_notebook):
     notebook = make_notebook(
-        "import mlxcel_lab\nassert size != 2, 'two is broken'\nif size == 3:\n    import os; os._exit(9)\n"
+        "import mlxcel_lab\nassert size != 2, 'two\\nis broken'\nif size == 3:\n    import os; os._exit(9)\n"
         "if size < 5: mlxcel_lab.hand_over({'total': 99 if size == 4 else size, 'size': size + (size == 4)})"
     )
     experiment = Experiment.load(notebook)

@@ -94,6 +94,14 @@ def test_a_changed_notebook_runs_again(tiny, runs, ran):
     assert len(ran) == 2
 
 
+def test_a_run_that_another_version_recorded_in_another_form_runs_again(tiny, runs, ran):
+    sweep(tiny, {"size": [1]}, runs=runs)
+    [record] = runs.rglob(RECORD)
+    for form in (b"{}", b'{"status": "done", "given": []}', b"not json"):
+        record.write_bytes(form)
+        assert len(sweep(tiny, {"size": [1]}, runs=runs).finished) == 1
+
+
 def test_an_interrupt_leaves_what_is_finished_and_the_next_sweep_goes_on(tiny, runs, ran):
     ran.stop_after = 4
     with pytest.raises(KeyboardInterrupt):
