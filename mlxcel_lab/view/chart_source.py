@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import altair as alt
 import polars as pl
 
-from . import chart_data
+from . import chart_data, chart_layout
 from .chart_data import Axis, Over, Shaped
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class ChartSource:
 
     @cached_property
     def blocks(self) -> Shaped:
-        return chart_data.blocks(self.alive.rows)
+        return chart_layout.blocks(self.alive.rows)
 
     @cached_property
     def happenings(self) -> Shaped:
@@ -51,7 +51,7 @@ class ChartSource:
 
     @cached_property
     def lanes(self) -> Shaped:
-        return chart_data.lanes(self.alive.rows)
+        return chart_layout.lanes(self.alive.rows)
 
     @cached_property
     def budget(self) -> pl.DataFrame:

@@ -12,7 +12,7 @@ import altair as alt
 import polars as pl
 
 from ..store.types import RemovalCause
-from . import chart_data, theme
+from . import chart_data, chart_layout, theme
 from .chart_data import Over
 from .chart_source import ChartSource
 
@@ -121,7 +121,7 @@ def _time_line(source: ChartSource, **axis: Any) -> alt.Chart:
 def _lanes(source: ChartSource) -> alt.LayerChart | alt.FacetChart:
     rows = source.lanes.rows
     count = 1 if rows.is_empty() else cast(int, rows["lane"].max()) + 1
-    apart = rows.height <= chart_data.LANES_APART
+    apart = rows.height <= chart_layout.LANES_APART
     y = alt.Y("top:Q", axis=None, scale=alt.Scale(domain=[0, count], reverse=True, nice=False))
     fate = _by_mark(alt.Color, rows, "fate", "what became of it")
     bars = alt.Chart(rows.with_columns(top=pl.col("lane") + 0.14, bottom=pl.col("lane") + 0.86)).encode(
@@ -145,7 +145,7 @@ def _lanes(source: ChartSource) -> alt.LayerChart | alt.FacetChart:
 
 def _links(source: ChartSource, y: alt.Y, fate: alt.Color) -> alt.Chart:
     """From where a snapshot ended to the newcomer that took its place: solid, or dashed where it was pushed out."""
-    heirs = chart_data.links(source.lanes.rows).with_columns(
+    heirs = chart_layout.links(source.lanes.rows).with_columns(
         top=pl.col("lane") + 0.5, bottom=pl.col("lane2") + 0.5
     )
     pushed_out = alt.datum.fate == theme.CAUSES[RemovalCause.EVICTED].label
