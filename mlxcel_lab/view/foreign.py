@@ -40,6 +40,7 @@ _RATES = {
     "snapshot_rejections": "rejected",
 }
 _WIDTH = 680
+_BARE_X = alt.X("seconds:Q", title=None, axis=alt.Axis(labels=False, ticks=False))
 
 
 class CounterWatch:
@@ -77,37 +78,32 @@ class CounterWatch:
         return rows.select((pl.col("time") - pl.col("time").first()).alias("seconds"), *_GAUGES, *deltas)
 
     def chart(self) -> alt.VConcatChart:
-        """Resident bytes under the budget, and per cause how often it happened between two polls."""
+        """Resident bytes under the budget, entries, and per cause how often it happened between two polls."""
         frame = self.frame()
-        x = alt.X("seconds:Q", title="seconds watched", scale=alt.Scale(nice=False))
-        resident = alt.Chart(frame).mark_area(
+        area = alt.Chart(frame).mark_area(
             interpolate="step-after", opacity=0.6, color=theme.SESSION_COLOURS[0]
         )
-        parts = [
-            resident.encode(x=x, y=alt.Y("snapshot_bytes:Q", title="resident", axis=alt.Axis(format=".3~s")))
-        ]
-        if budget := self.latest.get("snapshot_capacity_bytes"):
-            budget_line = alt.Chart(pl.DataFrame({"budget": [budget]})).mark_rule(
-                strokeDash=[6, 4], color=theme.INK
-            )
-            parts.append(budget_line.encode(y="budget:Q"))
-        happened = frame.unpivot(
-            list(_RATES.values()), index="seconds", variable_name="what", value_name="count"
+        size = alt.Y("snapshot_bytes:Q", title="resident bytes", axis=alt.Axis(format=".3~s"))
+        held = alt.layer(area.encode(x=_BARE_X, y=size), *self._budget_line(frame))
+        line = alt.Chart(frame).mark_line(interpolate="step-after", color=theme.INK)
+        entries = line.encode(
+            x=_BARE_X, y=alt.Y("snapshot_entries:Q", title="entries", axis=alt.Axis(tickMinStep=1))
         )
-        marks = [what for what in _RATES.values() if happened.filter(what=what)["count"].sum()]
-        colours = alt.Scale(domain=marks, range=[theme.MARKS[what].colour for what in marks])
-        rates = (
-            alt.Chart(happened.filter(pl.col("count") > 0))
-            .mark_circle()
-            .encode(
-                x=x,
-                y=alt.Y("what:N", title=None, sort=marks),
-                size=alt.Size("count:Q", legend=None),
-                color=alt.Color("what:N", scale=colours, legend=None),
-            )
+        heights = ((held, 160), (entries, 60))
+        charts = [chart.properties(width=_WIDTH, height=height) for chart, height in heights]
+        return (
+            alt.vconcat(*charts, _rates(frame), spacing=6)
+            .resolve_scale(x="shared")
+            .configure(**theme.altair_config())
         )
-        charts = (alt.layer(*parts).properties(width=_WIDTH, height=180), rates.properties(width=_WIDTH))
-        return alt.vconcat(*charts).resolve_scale(x="shared").configure(**theme.altair_config())
+
+    def _budget_line(self, frame: pl.DataFrame) -> list[alt.Chart]:
+        """The budget, where the bytes come near enough to it to be seen under it."""
+        budget, most = self.latest.get("snapshot_capacity_bytes", 0), frame["snapshot_bytes"].max()
+        if not isinstance(most, int | float) or not 0 < budget <= 4 * most:
+            return []
+        line = alt.Chart(pl.DataFrame({"budget": [budget]})).mark_rule(strokeDash=[6, 4], color=theme.INK)
+        return [line.encode(y="budget:Q")]
 
     def facts(self) -> dict[str, str]:
         """The latest counters in words, the last rejection among them."""
@@ -168,6 +164,21 @@ class ForeignDashboard(widgets.VBox):
                 self.refresh()
             except (httpx.HTTPError, ValueError) as error:
                 self._facts.value = f"<b>not reached:</b> {html.escape(str(error))}; asking on"
+
+
+def _rates(frame: pl.DataFrame) -> alt.Chart:
+    """A dot where something happened between two polls, the larger the more often."""
+    happened = frame.unpivot(list(_RATES.values()), index="seconds", variable_name="what", value_name="count")
+    happened = happened.filter(pl.col("count") > 0)
+    shown = [what for what in _RATES.values() if what in happened["what"]]
+    colours = alt.Scale(domain=shown, range=[theme.MARKS[what].colour for what in shown])
+    encoding = {
+        "x": alt.X("seconds:Q", title="seconds watched"),
+        "y": alt.Y("what:N", title=None, sort=shown),
+        "size": alt.Size("count:Q", legend=None),
+        "color": alt.Color("what:N", scale=colours, legend=None),
+    }
+    return alt.Chart(happened).mark_circle().encode(**encoding).properties(width=_WIDTH)
 
 
 def _counts(stats: Mapping[str, Any]) -> dict[str, float]:

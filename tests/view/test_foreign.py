@@ -59,6 +59,15 @@ def test_the_facts_name_the_last_rejection():
     assert facts["rejected"] == "1"
 
 
+def test_a_budget_far_above_what_is_held_is_not_drawn_and_still_told():
+    store = SnapshotStore()
+    watch = _watch(store.stats_payload)
+    store.insert(KEY, Snapshot([1] * 40, 1000))
+    watch.poll()
+    assert "budget" not in str(watch.chart().to_dict())
+    assert watch.facts()["bytes"] == "1,000 of 536,870,912"
+
+
 def test_the_chart_shows_the_budget_and_only_what_happened():
     store = _store()
     watch = _watch(store.stats_payload)
