@@ -20,6 +20,7 @@ import mlx.nn as nn
 from mlx.utils import tree_map_with_path
 from mlx_lm.models.cache import ArraysCache, CacheList, make_prompt_cache
 
+from .classes import model_classes
 from .neutral import MissingFields, complete, missing_in, normalise
 
 _DTYPES = {"bfloat16": mx.bfloat16, "float16": mx.float16, "float32": mx.float32}
@@ -61,9 +62,8 @@ def _own_dtype(config: dict[str, Any]) -> str:
 
 def _instantiate(config: dict[str, Any]) -> nn.Module:
     """mlx-lm's own class for this config. A TypeError (fields missing) passes through."""
-    utils = importlib.import_module("mlx_lm.utils")
     try:
-        model_class, args_class = utils._get_classes(config)
+        model_class, args_class = model_classes(config)
         model: nn.Module = model_class(args_class.from_dict(config))
     except (ValueError, KeyError, AttributeError, IndexError, ZeroDivisionError, ImportError) as error:
         kind = config.get("model_type")

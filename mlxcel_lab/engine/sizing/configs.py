@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import math
 import re
@@ -38,12 +39,16 @@ def find_config(model: str | Path | Mapping[str, Any]) -> dict[str, Any]:
     )
     for place in places:
         if place.is_file():
-            return _read(place)
+            # A lab model's weights are float32, whatever its config doesn't say.
+            own = {"dtype": "float32"} if place.parent.parent == data_dir() / "models" else {}
+            return {**own, **_read(place)}
     if _HUB_ID.fullmatch(name) and not Path(name).exists():
         return _read(_from_hub(name))
+    known = known_configs()
+    near = difflib.get_close_matches(name.lower(), known, 4, 0.4) or [*known[:3], "…"]
     raise ValueError(
         f"no config for {name!r}: expected a config.json, a folder that holds one, a lab model, a hub id like "
-        f"'mlx-community/Qwen3.5-0.8B-4bit', or a known geometry ({', '.join(known_configs())})"
+        f"'mlx-community/Qwen3.5-0.8B-4bit', or one of {len(known)} known geometries ({', '.join(near)})"
     )
 
 

@@ -31,8 +31,13 @@ def test_a_file_that_is_no_config_is_refused(text, tmp_path):
 
 
 def test_an_unknown_name_is_refused_with_what_would_be_known():
-    with pytest.raises(ValueError, match=r"no config for 'nonesuch'.*kimi-k3"):
-        find_config("nonesuch")
+    with pytest.raises(ValueError, match=r"no config for 'kimi-k2'.* known geometries \(kimi-k3"):
+        find_config("kimi-k2")
+
+
+def test_a_lab_models_config_has_the_type_of_its_weights():
+    assert build(find_config("gated-delta")).dtype == "float32"
+    assert build(find_config("qwen3.5-0.8b")).dtype == "bfloat16"
 
 
 def test_a_hub_id_without_a_hub_says_what_to_do(monkeypatch, tmp_path):
