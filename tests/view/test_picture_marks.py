@@ -1,12 +1,11 @@
 """The dashboard draws by itself what Vega draws for the charts: every shape of the theme, in Python and in JS."""
 
-from pathlib import Path
-
 import pytest
 
 from mlxcel_lab.view import picture_marks, theme
+from mlxcel_lab.view.occupancy import module
 
-JAVASCRIPT = Path(picture_marks.__file__).with_name("occupancy.js").read_text(encoding="utf-8")
+JAVASCRIPT = module()
 
 
 @pytest.mark.parametrize("mark", theme.MARKS.values(), ids=lambda mark: mark.label)
