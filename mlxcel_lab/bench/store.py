@@ -27,9 +27,9 @@ from .store_sides import PEERS
 def command(quick: bool, out: Path) -> None:
     """Compare the snapshot store with mlx_lm's LRUPromptCache, side by side (about three minutes).
 
-    Hit, diverging miss and insert at 1k to 128k tokens, with arrays and with lists; cost with 16 to 65,536 entries in
-    one session and in many; index memory beside the tokens. Prints the conditions, both sides, their ratio, the target
-    and whether it is met.
+    Hit, diverging miss and insert at 1k to 128k tokens, with arrays, with lists, and with lists through the peer's own
+    interface; cost with 16 to 65,536 entries in one session and in many; index memory beside the tokens. Prints the
+    conditions, both sides, their ratio, the target and whether it is met.
     """
     effort = QUICK if quick else Effort()
     # That a session evicts its own snapshots is what this measures, not news.

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..store import CacheKey, TokenVector, as_tokens
-from .store_sides import PEERS, Ours, Side, make_ours, make_peer
+from .store_sides import PEERS, Interface, Ours, Side, make_ours, make_peer
 
 VOCABULARY = 151_936
 OPERATIONS = ("hit", "miss", "insert")
@@ -55,7 +55,7 @@ class Timing:
 
     part: str  # "peer": against LRUPromptCache; "entries": by the number of entries
     operation: str
-    form: str  # what our side is given: "arrays" or "lists"
+    form: str  # what our side is given: "arrays", "lists", or lists through the peer's "interface"
     tokens: int
     entries: int
     layout: str  # which peer, or where the entries are: "one session", "many sessions"
@@ -98,10 +98,13 @@ def _timed(call: Callable[[Any], object], argument: Any) -> float:
 
 
 def against_peer(kind: str, tokens: int, effort: Effort) -> list[Timing]:
-    """Hit, miss and insert at that length: the peer with lists, ours with arrays, ours with lists, in turns."""
+    """Hit, miss and insert at that length, in turns: the peer with lists; ours with arrays, with lists, and with lists
+    through the peer's own interface."""
     requests, size = Requests(tokens), PEERS[kind]
     peer: Side = make_peer(kind)
-    sides: list[tuple[str, Side]] = [("arrays", make_ours(kind)), ("lists", make_ours(kind))]
+    sides: list[tuple[str, Side]] = [
+        ("arrays", make_ours(kind)), ("lists", make_ours(kind)), ("interface", Interface(PEERS[kind])),
+    ]  # fmt: skip
     held = deque((requests.fresh() for _ in range(size)), maxlen=size)
     for vector in held:
         for side in (peer, *(side for _, side in sides)):
@@ -132,7 +135,8 @@ def _in_turns(
     while len(theirs) < least or (len(theirs) < most and time.perf_counter() < until):
         asked = _requests(operation, requests, held, turn=len(theirs))
         given: dict[str, list[Any]] = {"arrays": asked, "lists": [request.tolist() for request in asked]}
-        # The peer must hold what ours holds, so it takes every insert; of a repeated question, one.
+        given["interface"] = given["lists"]
+        # The peer must hold what ours holds, so it takes every insert; of the questions, one.
         once = given["lists"] if operation == "insert" else given["lists"][:1]
         theirs += [_call(operation, peer, request) for request in once]
         for form, side in sides:
@@ -143,11 +147,14 @@ def _in_turns(
 
 
 def _requests(operation: str, requests: Requests, held: deque[TokenVector], turn: int) -> list[TokenVector]:
-    """What one turn asks: new vectors to insert, or one request again and again."""
+    """What one turn asks: new vectors to insert, or requests of which each is about another stored vector.
+
+    None is asked twice: a repeated one would find itself in the processor's caches.
+    """
     if operation == "insert":
         return [requests.fresh() for _ in range(_OURS_A_TURN)]
-    stored = held[turn % len(held)]
-    return [requests.hit(stored) if operation == "hit" else requests.miss(stored)] * _OURS_A_TURN
+    make = requests.hit if operation == "hit" else requests.miss
+    return [make(held[(turn * _OURS_A_TURN + i) % len(held)]) for i in range(_OURS_A_TURN)]
 
 
 def _call(operation: str, side: Side, request: Any) -> float:

@@ -50,7 +50,7 @@ def results(timings: list[Timing], memory: tuple[int, int, int], effort: Effort)
 
 
 def _against_peer(t: Timing) -> tuple[Any, ...]:
-    target = RATIOS[t.form, t.operation] if t.tokens == TARGET_TOKENS else None
+    target = RATIOS.get((t.form, t.operation)) if t.tokens == TARGET_TOKENS else None
     ratio = t.ratio or 0.0
     met = None if target is None else ratio >= target
     names = (t.part, t.operation, t.form, t.tokens, t.entries, t.layout)
@@ -71,8 +71,9 @@ def conditions(effort: Effort) -> dict[str, str]:
     return {
         "machine": f"{platform.machine()}, {os.cpu_count()} CPUs, load {os.getloadavg()[0]:.1f} at the end",
         "versions": ", ".join([f"Python {platform.python_version()}", *(f"{n} {version(n)}" for n in names)]),
-        "method": "median CPU time of a call on its thread, both sides in turns, garbage collection on",
+        "method": "median CPU time of a call, both sides in turns, no request asked twice, garbage collection on",
         "ours": "SnapshotStore, rule origin, journal of the last 1,000 events without tokens",
+        "interface": "our store behind the peer's own methods, with lists, as mlx-lm's server runs on it",
         "peer": "mlx_lm LRUPromptCache with lists; default: 10 entries; byte budget: 4 snapshots; stub layers",
         "effort": ", ".join(f"{name}={value}" for name, value in asdict(effort).items()),
     }
@@ -158,4 +159,4 @@ def _small_multiples(frame: pl.DataFrame, x: str, colour: str, x_title: str, tit
 def _colours() -> list[str]:
     from ..view.theme import SESSION_COLOURS
 
-    return list(SESSION_COLOURS[:4])
+    return list(SESSION_COLOURS[:5])

@@ -68,6 +68,26 @@ class Peer:
         return self.cache.fetch_nearest_cache("bench", tokens)[0] is not None
 
 
+class Interface:
+    """Our store behind the peer's own methods, as `mlxcel-lab mlx-lm-server` runs it; bounded by entries.
+
+    A stub layer has no tensors, so its captured state weighs nothing and a byte budget would never be reached.
+    """
+
+    def __init__(self, max_entries: int) -> None:
+        from ..serve.mlx_lm_cache import PerCacheType, SnapshotPromptCache
+
+        config = PromptCacheConfig(snapshot_max_entries=max_entries, snapshot_ttl_seconds=0)
+        journal = Journal(max_events=1_000, keep_tokens=False)
+        self.cache = SnapshotPromptCache(SnapshotStore(config, rule=PerCacheType(), journal=journal))
+
+    def insert(self, tokens: Any) -> None:
+        self.cache.insert_cache("bench", tokens, [StubLayer()])
+
+    def lookup(self, tokens: Any) -> bool:
+        return self.cache.fetch_nearest_cache("bench", tokens)[0] is not None
+
+
 PEERS: dict[str, int] = {"default": 10, "byte budget": 4}
 """How the peer is limited -> how many snapshots fit: its shipped 10 entries, or the bytes of 4 snapshots."""
 

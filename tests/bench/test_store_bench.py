@@ -30,7 +30,7 @@ def test_a_quick_run_prints_both_sides_and_writes_table_and_chart(tmp_path: Path
     frame = pl.read_parquet(tmp_path / "out" / "results.parquet")
     assert {*frame["part"]} == {"peer", "entries", "memory"}
     # operations x forms x peers x lengths, operations x layouts x entries, one memory
-    assert len(frame) == 3 * 2 * 2 * len(QUICK.tokens) + 3 * 2 * len(QUICK.entries) + 1
+    assert len(frame) == 3 * 3 * 2 * len(QUICK.tokens) + 3 * 2 * len(QUICK.entries) + 1
     assert frame.filter(pl.col("part") != "entries").select((pl.col("peer") > 0).all()).item()
     assert "mlx-lm" in frame["conditions_versions"][0]
     assert (tmp_path / "out" / "chart.png").read_bytes().startswith(b"\x89PNG")
