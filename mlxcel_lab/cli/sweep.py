@@ -47,7 +47,7 @@ def command(
     """Run NOTEBOOK, a path or the name of one of the lab's, over every combination of a grid's values.
 
     \b
-    mlxcel-lab sweep 20_thrash -g budget_snapshots=1:8 -g supersede=session,origin,off -p turns=12
+    mlxcel-lab sweep 20_thrash -g budget_snapshots=1:8 -g rule=session,origin,off -p reply_tokens=4
 
     Names and types are checked before anything runs. Each run is a signed notebook, its result as parquet and a
     run.json under runs/NOTEBOOK/name=value/…; the same sweep again skips what is done and runs what failed or
