@@ -20,6 +20,7 @@ from ..engine.messages import Message
 from ..engine.models import chat_template_text, load_lab_tokenizer
 from ..explain import MEANINGS, Asked, Explanation, what_ended
 from ..explain.survival import live_reply
+from ..store import SnapshotStore
 from ..store.types import Hit
 from .messages_file import Conversation
 
@@ -78,6 +79,7 @@ def rehearse(
     mode: str | None = None,
     *,
     config: PromptCacheConfig | None = None,
+    store: SnapshotStore | None = None,
 ) -> Iterator[Rehearsed]:
     """Every assistant's message as one turn, conversation after conversation, against one store.
 
@@ -87,7 +89,7 @@ def rehearse(
     one = speaker(name)
     said: list[Message] = []  # the latest reply, as its client sends it back
     model = load_dry("gated-delta", tokenizer=wrapped_tokenizer(name))
-    engine = Engine(model, config=config, reply_message=lambda text, tools: said[-1])
+    engine = Engine(model, store, config, reply_message=lambda text, tools: said[-1])
     asked: list[Asked] = []
     for conversation in conversations:
         for index, message in enumerate(conversation.messages):
