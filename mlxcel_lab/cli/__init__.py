@@ -20,7 +20,10 @@ _COMMANDS: dict[str, tuple[str, str]] = {
         "mlxcel_lab.cli.config",
         "Show the prompt cache's configuration and where each value came from.",
     ),
-    "size": ("mlxcel_lab.cli.size", "What a model's snapshots cost, from its config alone, and the budget to set."),
+    "size": (
+        "mlxcel_lab.cli.size",
+        "What a model's snapshots cost, from its config alone, and the budget to set.",
+    ),
     "templates": (
         "mlxcel_lab.cli.templates",
         "What of a turn survives into the next prompt, template by template.",

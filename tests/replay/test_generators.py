@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from mlxcel_lab.replay.conversations import KINDS, Lengths
@@ -45,7 +47,7 @@ def test_agents_compact_and_call_subagents() -> None:
     trace = generate("agent", requests=400, sessions=3, lengths=Lengths(context=6000))
     assert trace.info()["kinds"]["subagent"] > 5
     lengths = trace.requests.filter(session="s0")["prompt_tokens"].to_list()
-    assert any(later < earlier / 2 for earlier, later in zip(lengths, lengths[1:], strict=False))
+    assert any(later < earlier / 2 for earlier, later in pairwise(lengths))
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The peers: block LRU against a plain cache and against Mooncake's table, mlx-lm's cache against what is known of it."""
+"""The peers: block LRU against a plain cache and against Mooncake's table, mlx-lm's cache against the facts of it."""
 
 from __future__ import annotations
 

@@ -152,7 +152,8 @@ def test_a_kept_reply_is_in_the_next_prompt_and_a_stripped_one_is_not(
     trace = read_trace(_lines(tmp_path / "s.jsonl", _agent("one", *turns)), replies=how)
     rows = list(trace.rows())
     whole = merged([*rows[0].prompt, *rows[0].reply])
-    assert (num_ids(rows[0].reply) > 0) and (common_ids(whole, rows[1].prompt) > 4 or not shared)
+    assert num_ids(rows[0].reply) > 0
+    assert common_ids(whole, rows[1].prompt) > 4 or not shared
     survives = simulate(resolve(trace, linear_size(1, 0), donate="completion"), "off").hits
     assert (survives > 0) is shared
     assert "none" not in trace.assumptions[-1]
