@@ -129,10 +129,24 @@ class Geometry:
         """As `forward`, at a cost that doesn't depend on `num_tokens`: what each layer feeds its cache was seen in a
         probe call, and is fed to mlx-lm's own cache objects, which decide how they grow."""
         if self._feeds is None:
-            return self.forward(cache, num_tokens)
+            self.forward(cache, num_tokens)
+        else:
+            self.append(cache, num_tokens)
+            settle(cache)
+
+    def append(self, cache: list[Any], num_tokens: int) -> list[Any]:
+        """Feed every cache object zeros for `num_tokens` tokens and return their states, unevaluated and unsettled.
+
+        Evaluating them does what a forward call does to the cache alone. Raises GeometryError where what the layers
+        feed isn't known to be the same each time.
+        """
+        if self._feeds is None:
+            raise GeometryError(
+                f"model_type {self.config.get('model_type')!r} feeds its cache differently each time"
+            )
         for entry, feed in zip(leaves(cache), self._feeds, strict=True):
             feed.into(entry, _positive(num_tokens))
-        return settle(cache)
+        return [entry.state for entry in leaves(cache)]
 
     def cache_after(
         self, calls: Sequence[int], *, exact: bool = False, kv_bits: int | None = None

@@ -65,6 +65,11 @@ CAUSES: dict[RemovalCause, Mark] = {
 MARKS: dict[str, Mark] = {mark.label: mark for mark in (HIT, MISS, REJECTED, *CAUSES.values(), RESIDENT)}
 # A turn's tokens: found in the cache, prefilled anew, and decoded.
 TURN_PARTS = {"cached": HIT.colour, "prefilled": "#E69F00", "reply": "#8A8F98"}
+# What pays for a snapshot: the kinds of cached state, in stacking order.
+STATE_KINDS = {
+    "kv": SESSION_COLOURS[0], "window": SESSION_COLOURS[4], "recurrent": SESSION_COLOURS[5],
+    "convolution": SESSION_COLOURS[1], "scalars": NO_SESSION_COLOUR,
+}  # fmt: skip
 ORIGINS: dict[Origin, Fill] = {
     Origin.COMPLETION: Fill("completion", 0.95, hatched=False),
     Origin.BOUNDARY: Fill("boundary", 0.5, hatched=True),

@@ -5,6 +5,7 @@ from .allocators import Allocator as Allocator
 from .auto import auto_capacity as auto_capacity
 from .auto import resolve_capacity as resolve_capacity
 from .auto import with_capacity as with_capacity
+from .breakdown import KINDS as KINDS
 from .breakdown import Breakdown as Breakdown
 from .breakdown import Part as Part
 from .breakdown import parts_of as parts_of
