@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from typing import Any
 
+from ..config import PromptCacheConfig
 from ..engine import DryModel, Engine, LabModel, Turn, load, load_dry
 from ..engine.messages import Messages
 from ..store import SnapshotStore
@@ -63,6 +64,14 @@ def _geometry(model: LabModel) -> Any:
     return build(model.config, "float32" if model.model_id.startswith("lab/") else None)
 
 
+def _sources(config: PromptCacheConfig) -> dict[str, str]:
+    """Where each value came from, for the panel of settings."""
+    default = asdict(PromptCacheConfig())
+    return {
+        name: "default" if value == default[name] else "dashboard" for name, value in asdict(config).items()
+    }
+
+
 @dataclass
 class CacheRun:
     """What was said to one cache, and what came of it: `turns` with the messages that each answered."""
@@ -79,7 +88,8 @@ class CacheRun:
     def of(cls, setup: Setup, title: str, model: LabModel | DryModel, unit: int) -> CacheRun:
         """An empty cache with that setup; `unit` is the size of one of the model's snapshots, in bytes."""
         clock = MovableClock()
-        return cls(title, Engine(model, SnapshotStore(setup.config(unit), clock=clock)), clock)
+        config = setup.config(unit)
+        return cls(title, Engine(model, SnapshotStore(config, clock=clock, sources=_sources(config))), clock)
 
     def wait(self, seconds: float) -> None:
         """Move the clock on and let what has aged expire."""

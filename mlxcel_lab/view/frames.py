@@ -38,12 +38,12 @@ CODE: Mapping[str, int] = {kind: code for code, kind in enumerate(KINDS)}
 REASONS = tuple(str(reason) for reason in RejectReason)
 
 _EVENTS = {
-    "seq": "q", "time": "d", "kind": "B", "layer": "i", "turn": "i", "step": "i", "snapshot": "q", "other": "q",
-    "tokens": "q", "cached": "q", "size": "q", "total": "q", "entries": "i", "own": "B",
+    "seq": "i8", "time": "f8", "kind": "u1", "layer": "i8", "turn": "i8", "step": "i8", "snapshot": "i8", "other": "i8",
+    "tokens": "i8", "cached": "i8", "size": "i8", "total": "i8", "entries": "i8", "own": "u1",
 }  # fmt: skip
 _BARS = {
-    "snapshot": "q", "layer": "i", "row": "i", "born": "q", "died": "q", "cause": "B", "successor": "q",
-    "tokens": "q", "size": "q", "hits": "i",
+    "snapshot": "i8", "layer": "i8", "row": "i8", "born": "i8", "died": "i8", "cause": "u1", "successor": "i8",
+    "tokens": "i8", "size": "i8", "hits": "i8",
 }  # fmt: skip
 
 _Row = Inserted | Removed | Rejected | LookedUp
@@ -112,18 +112,11 @@ class FrameModel:
     def _inserted(self, event: Inserted) -> None:
         layer = self._layer(event.key, event.origin)
         self._total += event.size_bytes
-        self._resident[event.snapshot_id] = self.bars.append(
-            event.snapshot_id,
-            layer,
-            self._take_row(layer),
-            len(self),
-            -1,
-            0,
-            -1,
-            event.num_tokens,
-            event.size_bytes,
-            0,
-        )
+        self._resident[event.snapshot_id] = len(self.bars)
+        self.bars.append(
+            event.snapshot_id, layer, self._take_row(layer), len(self.events), -1, 0, -1, event.num_tokens,
+            event.size_bytes, 0,
+        )  # fmt: skip
         self._advance(event.snapshot_id)
         self._row(event, "inserted", layer, event.snapshot_id, size=event.size_bytes)
 

@@ -108,6 +108,15 @@ def test_the_selected_turn_says_why_it_missed(dashboard):
     assert "155 of 177 tokens come from snapshot" in _text(origin)
 
 
+def test_the_settings_say_where_each_value_came_from(dashboard):
+    dash = dashboard(ttl_seconds=60.0)
+    dash.step()
+    shown = _text(dash.stage.settings.value)
+    assert "time to live 60 s (dashboard) 60 s (dashboard)" in shown
+    assert "supersede off (dashboard) origin (default)" in shown
+    assert "most entries 4096 (default)" in shown
+
+
 def test_a_journal_alone_explains_a_divergence_by_its_tokens(dashboard):
     store = make_store()
     take_turn(store, "A", 0)
