@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..store.types import TokenVector
+from .encoding import Encoder
 from .messages import Message, Messages, Tools, normalise
 
 # Two next messages that begin with different kinds of character. One probe would keep its own first token in the
@@ -79,11 +80,13 @@ def render(
     tools: Tools | None = None,
     *,
     add_generation_prompt: bool = True,
+    encoder: Encoder | None = None,
     **template_kwargs: Any,
 ) -> TokenVector:
     """The tokens of a conversation by the tokenizer's own chat template, as a read-only int32 array.
 
-    `template_kwargs` go to the template (`enable_thinking=False`). A conversation that the template refuses raises a
+    `template_kwargs` go to the template (`enable_thinking=False`). `encoder`, one of that tokenizer, saves cutting the
+    beginning of a conversation that it has cut before. A conversation that the template refuses raises a
     ValueError with the template's own words.
     """
     _check_kwargs(template_kwargs)
@@ -92,7 +95,7 @@ def render(
             normalise(messages),
             tools=list(tools) if tools else None,
             add_generation_prompt=add_generation_prompt,
-            tokenize=True,
+            tokenize=encoder is None,
             **_plain_list(tokenizer),
             **template_kwargs,
         )
@@ -101,6 +104,8 @@ def render(
             raise
         roles = ", ".join(str(m.get("role")) for m in messages[:8])
         raise ValueError(f"the chat template refuses this conversation ({roles}): {error}") from error
+    if encoder is not None:
+        return encoder.encode(tokens)
     vector = np.ascontiguousarray(tokens, dtype=np.int32)
     vector.setflags(write=False)
     return vector
@@ -120,6 +125,7 @@ def history_boundary(
     *,
     prompt: TokenVector | None = None,
     min_prefix_tokens: int = 32,
+    encoder: Encoder | None = None,
     **template_kwargs: Any,
 ) -> int | None:
     """Where a prompt's history ends: how many of its tokens stand in the history without a generation prompt, too.
@@ -129,9 +135,11 @@ def history_boundary(
     where the template can't render the history. `prompt` saves rendering it again.
     """
     if prompt is None:
-        prompt = render(tokenizer, messages, tools, **template_kwargs)
+        prompt = render(tokenizer, messages, tools, encoder=encoder, **template_kwargs)
     try:
-        history = render(tokenizer, messages, tools, add_generation_prompt=False, **template_kwargs)
+        history = render(
+            tokenizer, messages, tools, add_generation_prompt=False, encoder=encoder, **template_kwargs
+        )
     except ValueError:
         return None
     boundary = common_prefix(prompt, history)
@@ -143,6 +151,8 @@ def warmup_target(
     messages: Messages,
     reply: str | Message,
     tools: Tools | None = None,
+    *,
+    encoder: Encoder | None = None,
     **template_kwargs: Any,
 ) -> TokenVector:
     """The tokens that the next turn's prompt will begin with, whatever its next message says.
@@ -154,7 +164,9 @@ def warmup_target(
     """
     said: Message = {"role": "assistant", "content": reply} if isinstance(reply, str) else reply
     nexts = [_next_message(said, probe) for probe in PROBES]
-    first, second = (render(tokenizer, [*messages, said, n], tools, **template_kwargs) for n in nexts)
+    first, second = (
+        render(tokenizer, [*messages, said, one], tools, encoder=encoder, **template_kwargs) for one in nexts
+    )
     return first[: common_prefix(first, second)]
 
 

@@ -12,6 +12,7 @@ from ..store import SnapshotStore
 from ..store.types import Bucket, CacheKey, InsertResult, TokenVector
 from .chat import template_signature, warmup_target
 from .dry import DryModel
+from .encoding import Encoder
 from .messages import Message, Messages, Tools
 from .models import LabModel
 from .reply import Sampling
@@ -52,7 +53,7 @@ class Engine:
             raise ValueError(f"prefill_step={prefill_step!r}: expected a whole number, 1 or more")
         self.model = model
         self.store = _own_store(config, model, trim) if store is None else store
-        self._running = Running(model, self.store, prefill_step, clock, trim)
+        self._running = Running(model, self.store, prefill_step, clock, trim, Encoder(model.tokenizer))
         self._reply_message = reply_message
         self._warm_ups = WarmUps(self._running.extend, self.store, background=background)
 
@@ -166,7 +167,8 @@ class Engine:
     def _next_beginning(self, request: Request, text: str) -> TokenVector:
         tokenizer, kwargs = self.model.tokenizer, request.template_kwargs
         said = text if self._reply_message is None else self._reply_message(text, request.tools)
-        return warmup_target(tokenizer, request.messages, said, request.tools, **kwargs)
+        encoder = self._running.encoder
+        return warmup_target(tokenizer, request.messages, said, request.tools, encoder=encoder, **kwargs)
 
     def __repr__(self) -> str:
         return f"Engine({self.model.name!r}, {self.store!r})"

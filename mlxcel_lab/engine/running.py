@@ -16,6 +16,7 @@ from ..store import SnapshotStore
 from ..store.types import CacheKey, Hit, InsertResult, Origin, Outcome, Snapshot, TokenVector
 from .chat import history_boundary, render
 from .dry import DryModel
+from .encoding import Encoder
 from .forward import Chooser, DryPass, ForwardPass, LivePass
 from .models import LabModel
 from .reply import Drawn, Reply, Scripted
@@ -52,6 +53,7 @@ class Running:
     prefill_step: int
     clock: Callable[[], float]
     trim: bool
+    encoder: Encoder
 
     def turn(self, request: Request, key: CacheKey, emit: Emit, cancel: threading.Event) -> Turn:
         """Answers a request. `emit` gets text and progress; `cancel` is looked at before every forward call."""
@@ -110,7 +112,8 @@ class Running:
     def _ask(self, request: Request, key: CacheKey) -> _Asked:
         tokenizer = self.model.tokenizer
         script = request.script(tokenizer)  # a bad request raises before anything is counted
-        prompt = render(tokenizer, request.messages, request.tools, **request.template_kwargs)
+        kwargs = request.template_kwargs
+        prompt = render(tokenizer, request.messages, request.tools, encoder=self.encoder, **kwargs)
         outcome = self.store.lookup(key, prompt, _can_truncate, reserve=1)
         return _Asked(request, script, prompt, outcome, self._boundary(request, prompt))
 
@@ -123,6 +126,7 @@ class Running:
             request.tools,
             prompt=prompt,
             min_prefix_tokens=self.store.config.min_prefix_tokens,
+            encoder=self.encoder,
             **request.template_kwargs,
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -73,12 +74,11 @@ class Asked:
         return min(starts)
 
     def message_at(self, tokenizer: Any, position: int) -> int:
-        """The index of the last message whose content begins at or before a token."""
-        found = 0
-        for index in range(len(self.messages)):
-            if self.message_start(tokenizer, index) <= position:
-                found = index
-        return found
+        """The index of the last message whose content begins at or before a token; they begin one after another."""
+        after = bisect_right(
+            range(len(self.messages)), position, key=lambda index: self.message_start(tokenizer, index)
+        )
+        return max(0, after - 1)
 
     def _shared_with(self, tokenizer: Any, index: int, probe: str) -> int:
         changed = [*self.messages]
