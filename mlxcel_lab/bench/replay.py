@@ -88,7 +88,7 @@ def _peer(trace: Trace, size_of: SizeOf, ours: pl.DataFrame) -> None:
         f"{budget:,} bytes": {"max_size": 1 << 62, "max_bytes": budget},
     }
     for told, limits in sides.items():
-        run = replay_mlx_lm(trace, size_of, **limits)  # type: ignore[arg-type]
+        run = replay_mlx_lm(trace, size_of, by_ids=True, **limits)  # type: ignore[arg-type]
         click.echo(
             f"mlx-lm's LRUPromptCache, {told}, {len(trace):,} requests: {run.seconds:.1f} s of a processor in its "
             f"calls, hit rate {run.outcome.tokens_reused / max(1, asked):.4f}, most entries {run.peak_entries}"

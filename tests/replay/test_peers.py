@@ -1,4 +1,4 @@
-"""The peers: block LRU against a plain cache and against Mooncake's table, mlx-lm's cache against the facts of it."""
+"""The peers: block LRU against a plain cache and Mooncake's table, mlx-lm's cache against what is known of it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mlxcel_lab.replay.conversations import Lengths
 from mlxcel_lab.replay.generators import generate
 from mlxcel_lab.replay.peers import block_lru, replay_mlx_lm
 from mlxcel_lab.replay.resolve import linear_size
@@ -76,6 +77,16 @@ def test_only_a_trimmable_cache_serves_a_prompt_that_diverges_from_what_is_store
         trim: replay_mlx_lm(trace, SIZE, trimmable=trim).outcome.cached.tolist() for trim in (True, False)
     }
     assert served == {True: [0, 40], False: [0, 0]}
+
+
+@pytest.mark.parametrize("limits", [{}, {"max_size": 1 << 62, "max_bytes": 9_000}, {"max_size": 3}])
+@pytest.mark.parametrize("kind", ["append_only", "thinking", "agent", "forks"])
+def test_segments_find_what_ids_find(kind: str, limits: dict[str, int]) -> None:
+    short = Lengths(system=30, user=5, reply=9, thinking=9, tool_result=9, context=300)
+    trace = generate(kind, sessions=5, requests=100, lengths=short)
+    ids, segments = (replay_mlx_lm(trace, SIZE, by_ids=one, **limits) for one in (True, False))  # type: ignore[arg-type]
+    assert ids.outcome.cached.tolist() == segments.outcome.cached.tolist()
+    assert ids.outcome.bytes == segments.outcome.bytes
 
 
 @pytest.mark.parametrize("trimmable", [True, False])

@@ -153,7 +153,7 @@ def test_a_kept_reply_is_in_the_next_prompt_and_a_stripped_one_is_not(
     rows = list(trace.rows())
     whole = merged([*rows[0].prompt, *rows[0].reply])
     assert num_ids(rows[0].reply) > 0
-    assert common_ids(whole, rows[1].prompt) > 4 or not shared
+    assert (common_ids(whole, rows[1].prompt) > 4) is shared
     survives = simulate(resolve(trace, linear_size(1, 0), donate="completion"), "off").hits
     assert (survives > 0) is shared
     assert "none" not in trace.assumptions[-1]

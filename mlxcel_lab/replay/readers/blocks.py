@@ -85,12 +85,15 @@ def _cuts(ids: int, held_back: int, anchor: int = 0) -> list[int]:
     return sorted(at for at in cuts if 0 < at <= ids)
 
 
-def mooncake(records: Records, *, held_back: int = 1, shared_blocks: int = 1) -> Iterator[Request]:
+def mooncake(
+    records: Records, *, held_back: int = 1, shared_blocks: int = 1, whole_blocks: bool = True
+) -> Iterator[Request]:
     """Mooncake's traces: 512-token blocks, no session ids.
 
     Sessions are inferred by prefix: an id stands for a block and everything before it, so a request goes on in the
     session whose latest prompt's last whole block is the deepest among its own ids; failing that it opens a session.
-    The first `shared_blocks` ids are the system prompt that everybody shares and join nobody.
+    `whole_blocks` False keeps the last, partial block's id too, as block engines' tables count it: then a prompt counts
+    as its blocks. The first `shared_blocks` ids are the system prompt that everybody shares and join nobody.
     """
     leaf_of: dict[int, str] = {}
     for number, record in records:
@@ -108,8 +111,11 @@ def mooncake(records: Records, *, held_back: int = 1, shared_blocks: int = 1) ->
         session = f"request-{number}" if deepest is None else leaf_of.pop(deepest)
         if whole > shared_blocks:
             leaf_of[ids[whole - 1]] = session
-        runs = merged((i, 1) for i in ids[:whole])
-        yield Request(session, time, runs, tokens, output, boundaries=_cuts(whole, held_back))
+        kept = whole if whole_blocks else len(ids)
+        runs = merged((i, 1) for i in ids[:kept])
+        yield Request(
+            session, time, runs, max(tokens, kept * 512), output, boundaries=_cuts(whole, held_back)
+        )
 
 
 def bailian(records: Records, *, held_back: int = 1) -> Iterator[Request]:

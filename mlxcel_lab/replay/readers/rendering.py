@@ -57,7 +57,7 @@ class FamilyRenderer(TokenizerRenderer):
             )
         tokenizer = load_tokenizer(family, download=download)
         super().__init__(tokenizer, f"{family}, {mode}", **self._family.kwargs(mode))
-        self._mode = mode
+        self.mode = mode
         self._as_text = not self._writes_tools()
 
     def prompt(self, messages: list[dict[str, Any]], tools: Any) -> TokenVector:
@@ -72,7 +72,7 @@ class FamilyRenderer(TokenizerRenderer):
 
         asked = Asked.rendered(self._tokenizer, CacheKey(), self._fitting(messages), tools, **self._options)
         said = self._fitting(normalise([said]))[0]
-        if self._mode != "thinking on":
+        if self.mode != "thinking on":
             said = {name: value for name, value in said.items() if name != "reasoning_content"}
         tokens, _ = live_reply(self._family, self._tokenizer, asked, said)
         return tokens[:-1]  # the end of the turn is sampled, and not forwarded
