@@ -10,13 +10,17 @@ import polars as pl
 
 from .theme import BUDGET, HIT, INK, STATE_KINDS, altair_config
 
-_BYTES = alt.Axis(format="~s", title="bytes of a snapshot")
+_BYTES = alt.Axis(format="~s", title="bytes of a snapshot", grid=False)
 _LABEL = 0.15  # decades that a label takes
 
 
 def against_tokens(sizes: pl.DataFrame, budget: int | None = None) -> alt.LayerChart | alt.FacetChart:
     """Lines of bytes over tokens, one a model, both axes logarithmic: columns model, tokens, bytes; a dashed budget."""
-    over = alt.X("tokens:Q", scale=alt.Scale(type="log"), axis=alt.Axis(format="~s", title="tokens held"))
+    held = sizes["tokens"].to_numpy()
+    reach = alt.Scale(
+        type="log", nice=False, domain=[int(held.min()), 5 * int(held.max())]
+    )  # room for the labels
+    over = alt.X("tokens:Q", scale=reach, axis=alt.Axis(format="~s", title="tokens held", grid=False))
     size = alt.Y("bytes:Q", scale=alt.Scale(type="log"), axis=_BYTES)
     facts = ["model:N", alt.Tooltip("tokens:Q", format=","), alt.Tooltip("bytes:Q", format=",")]
     lines = (
