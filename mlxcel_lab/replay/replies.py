@@ -23,22 +23,8 @@ def with_replies(trace: Trace, how: str) -> Trace:
 
     A completion holds the whole blocks of prompt and output. Where it isn't kept its ids are private.
     """
-    if how not in REPLIES:
-        raise ValueError(f"replies {how!r} is unknown: expected one of {', '.join(REPLIES)}")
-    requests = list(trace.rows())
-    following = _following(requests)
-    next_private = -1
-    for number, request in enumerate(requests):
-        later = requests[following[number]] if number in following else None
-        size = _reply_ids(request, trace.tokens_per_id) if how != "none" else 0
-        reply: Runs = []
-        if later is not None and (how == "kept" or (how == "by_turn" and later.kind == "tool")):
-            reply = _kept(request.prompt, later.prompt, size)
-        missing = size - num_ids(reply)
-        if missing:
-            next_private -= missing
-            reply = [*reply, (next_private, missing)]
-        requests[number] = replace(request, reply=reply)
+    check_replies(how)
+    requests = replied(list(trace.rows()), trace.tokens_per_id, how)
     return trace_from(
         trace.name,
         requests,
@@ -46,8 +32,38 @@ def with_replies(trace: Trace, how: str) -> Trace:
         sort=False,
         pool=trace.pool,
         problems=trace.problems,
-        assumptions=(*trace.assumptions, f"replies {how}: {REPLIES[how]}"),
+        assumptions=(*trace.assumptions, assumed(how)),
     )
+
+
+def check_replies(how: str) -> None:
+    """ValueError where it is none of `REPLIES`."""
+    if how not in REPLIES:
+        raise ValueError(f"replies {how!r} is unknown: expected one of {', '.join(REPLIES)}")
+
+
+def assumed(how: str) -> str:
+    """The choice in words."""
+    return f"replies {how}: {REPLIES[how]}"
+
+
+def replied(requests: list[Request], tokens_per_id: int, how: str) -> list[Request]:
+    """The requests, in order of time, each with its completion."""
+    made = []
+    following = _following(requests)
+    next_private = -1
+    for number, request in enumerate(requests):
+        later = requests[following[number]] if number in following else None
+        size = _reply_ids(request, tokens_per_id) if how != "none" else 0
+        reply: Runs = []
+        if later is not None and (how == "kept" or (how == "by_turn" and later.kind == "tool")):
+            reply = _kept(request.prompt, later.prompt, size)
+        missing = size - num_ids(reply)
+        if missing:
+            next_private -= missing
+            reply = [*reply, (next_private, missing)]
+        made.append(replace(request, reply=reply))
+    return made
 
 
 def _following(requests: list[Request]) -> dict[int, int]:

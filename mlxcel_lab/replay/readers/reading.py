@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from ..interner import Interner
-from ..replies import with_replies
+from ..replies import assumed, check_replies, replied
 from ..storage import KEY, read_trace_file
 from ..trace import Problem, Request, Trace, trace_from
 from . import blocks, messages
@@ -68,11 +68,13 @@ def read_trace(
     if format in _MESSAGES:
         return _read_messages(records, format, renderer, limit, options)
     reader, unit = _BLOCKS[format]
+    check_replies(replies)
+    requests = sorted(_first(reader(records, **options), limit), key=lambda request: request.time)
+    told = [_ASSUMED[name] for name in (format,) if name in _ASSUMED]
     trace = trace_from(
-        path.name, _first(reader(records, **options), limit), tokens_per_id=unit,
-        problems=(), assumptions=(_ASSUMED[format],) if format in _ASSUMED else (),
-    )  # fmt: skip
-    return with_replies(_with_problems(trace, records.problems), replies)
+        path.name, replied(requests, unit, replies), tokens_per_id=unit, assumptions=(*told, assumed(replies))
+    )
+    return _with_problems(trace, records.problems)
 
 
 def _read_messages(
