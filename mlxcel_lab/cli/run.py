@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import click
 import polars as pl
+import yaml
 
 _RUNS = click.option("--runs", default="runs", show_default=True, help="Folder or fsspec URL of the results.")
 
@@ -13,9 +17,13 @@ _RUNS = click.option("--runs", default="runs", show_default=True, help="Folder o
 @click.option(
     "-p", "--parameter", "assignments", multiple=True, metavar="NAME=VALUE", help="A parameter's value."
 )
+@click.option("-f", "--file", type=click.Path(exists=True, dir_okay=False, path_type=Path),
+              help="A YAML or JSON file of parameters, as the dashboard exports it; -p overrides it.")  # fmt: skip
 @click.option("--list", "list_only", is_flag=True, help="List the notebook's parameters and run nothing.")
 @_RUNS
-def command(notebook: str, assignments: tuple[str, ...], list_only: bool, runs: str) -> None:
+def command(
+    notebook: str, assignments: tuple[str, ...], file: Path | None, list_only: bool, runs: str
+) -> None:
     """Run NOTEBOOK, a path or the name of one of the lab's (20_thrash), and print its result.
 
     Names and types are checked against the notebook before anything runs. The executed notebook, its result as
@@ -26,7 +34,8 @@ def command(notebook: str, assignments: tuple[str, ...], list_only: bool, runs: 
 
     try:
         experiment = Experiment.load(notebook)
-        spec = experiment.spec(parse_assignments(assignments, experiment.parameters))
+        given = parse_assignments(assignments, experiment.parameters)
+        spec = experiment.spec({**(_read(file) if file else {}), **given})
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     if list_only:
@@ -48,3 +57,13 @@ def command(notebook: str, assignments: tuple[str, ...], list_only: bool, runs: 
             pl.read_parquet(results.read(spec.folder, record.result or "") or b"").drop(experiment.parameters)
         )
     click.echo(f"{record.seconds:.1f} s, {where}", err=True)
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        values = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except yaml.YAMLError as error:
+        raise ValueError(f"{file} is no YAML: {' '.join(str(error).split())}") from None
+    if not isinstance(values, dict):
+        raise ValueError(f"{file} holds a {type(values).__name__}: expected parameters, name: value")
+    return values

@@ -49,3 +49,31 @@ def test_list_shows_names_types_defaults_and_help(notebook):
     shown = CliRunner().invoke(command, [str(notebook), "--list"]).output
     assert "size: int = 2" in shown
     assert "how many" in shown
+
+
+def test_a_file_gives_parameters_and_the_line_overrides_it(notebook, tmp_path):
+    file = tmp_path / "parameters.yaml"
+    file.write_text("size: 3\nflag: false\n")
+    done = CliRunner().invoke(
+        command, [str(notebook), "-f", str(file), "-p", "size=4", "--runs", str(tmp_path / "runs")]
+    )
+    assert done.exit_code == 0, done.output
+    assert list((tmp_path / "runs" / "tiny" / "size=4" / "flag=false").glob("result-*.parquet"))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("sizes: 3", "did you mean size?"),
+        ("- 3", "holds a list"),
+        ("size: [", "is no YAML"),
+        ("size: many", "size"),
+    ],
+)
+def test_a_bad_file_is_a_usage_error_before_anything_runs(notebook, tmp_path, text, message):
+    file = tmp_path / "parameters.yaml"
+    file.write_text(text)
+    done = CliRunner().invoke(command, [str(notebook), "-f", str(file), "--runs", str(tmp_path / "runs")])
+    assert done.exit_code == 2
+    assert message in done.output
+    assert not (tmp_path / "runs").exists()
