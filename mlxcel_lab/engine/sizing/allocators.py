@@ -4,7 +4,7 @@ mlxcel's differences, each found in published byte counts (data/published/state_
 - the whole prompt is one forward call, where mlx-lm forwards all but the last token in steps, then that one;
 - the recurrent state is held in 16 bits, where mlx-lm keeps float32;
 - beside a layer's keys and values lie its scalars: 8 B in a full layer, 12 B in a chunked one, 32 B in a window;
-  families with a recurrent state have none.
+  families with a recurrent or convolution state have none.
 """
 
 from __future__ import annotations

@@ -130,7 +130,7 @@ def parts_of(cache: Sequence[Any], allocator: Allocator) -> tuple[Part, ...]:
     parts = [
         p for i, (whole, less) in enumerate(zip(cache, cut, strict=True)) for p in _parts(i, whole, less)
     ]
-    hybrid = any(part.kind == "recurrent" for part in parts)
+    hybrid = any(part.kind in ("recurrent", "convolution") for part in parts)
     narrowed = [
         _narrow(part) if allocator.narrow_state and part.kind == "recurrent" else part for part in parts
     ]
