@@ -28,6 +28,9 @@ _ROOMS = {
 class Learned(SupersedeRule):
     """Learns by bucket and conversation; what it does of its own accord can be switched off by `learning`.
 
+    It is behind a fixed rule before it has seen some dozens of requests, and by a few points where prompts often fall
+    back to older boundaries while memory is short: where one habit and a tight budget are certain, name the rule.
+
     It costs a digest of the tokens a lookup and an insert, and remembers digests, never tokens. Session None is left
     alone: whose prompt goes on from whose reply is unknown there.
     """

@@ -2,7 +2,8 @@
 
 A request is served by its leading blocks that are resident; then all of its blocks are stored or refreshed, in order.
 LRU keeps the blocks of a smaller cache inside a larger one, so one pass gives every capacity at once: a block is found
-in each cache that is larger than the number of other blocks used since it was.
+in each cache that is larger than the number of other blocks used since it was. (libCacheSim isn't used: it asks for one
+object at a time and one capacity at a time, where a request here is served by its leading blocks alone.)
 """
 
 from __future__ import annotations
