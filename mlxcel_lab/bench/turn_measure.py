@@ -8,12 +8,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from ..config import PromptCacheConfig
 from ..engine import Engine, LabModel
 from ..engine.backend import mx
-from ..engine.chat import render
+from ..engine.chat import history_boundary, render
 from ..engine.forward import LivePass
 from ..engine.messages import Messages
 from ..engine.reply import Drawn, Sampling
@@ -39,11 +40,12 @@ class Effort:
 class Measured:
     """One history length with one number of new tokens.
 
-    `cold`, `restored`: seconds to the first token of the whole prompt without a cache, and from a snapshot of the
-    history. `new_alone`: of a prompt that consists of as many new tokens only. `going_on`: of the new tokens on a live
-    cache that holds the history already, rendering left out. `copy_out`, `copy_in`: capturing and
-    restoring the snapshot of `snapshot_bytes`; `plain_copy`: copying one array of as many bytes. `turn`: the restored
-    turn with its whole reply; `donating`: what of it went into taking and storing snapshots.
+    `cold`, `restored`: seconds to the first token of the whole prompt with an empty store, and from a snapshot
+    of the history; the configuration is the same, so that a boundary is taken on both sides or on none.
+    `new_alone`: of a prompt that consists of as many new tokens only. `going_on`: of the new tokens on a live
+    cache that holds the history already, rendering left out. `copy_out`, `copy_in`: capturing and restoring the
+    snapshot of `snapshot_bytes`; `plain_copy`: copying one array of as many bytes. `turn`: the restored turn
+    with its whole reply; `donating`: what of it went into taking snapshots.
     """
 
     history_tokens: int
@@ -120,10 +122,7 @@ class _History:
             min_prefix_tokens=1, snapshot_capacity_bytes=_ROOM, warmup=False, boundary=effort.boundary
         )
         self.model, self.effort, self.talker = model, effort, Talker(model.tokenizer)
-        self.engine, self.cold = (
-            Engine(model, config=config),
-            Engine(model, config=PromptCacheConfig(enabled=False)),
-        )
+        self.engine, self.cold = Engine(model, config=config), Engine(model, config=config)
         self.first = self.talker.user([], tokens)
         turn = self.engine.chat(self.first, "s", reply=" the sea")
         self.said = {"role": "assistant", "content": turn.text}
@@ -136,11 +135,12 @@ class _History:
         following = self.talker.user([*self.first, self.said], new, self.snapshot.num_tokens)
         alone = self.talker.user([], new)
         prompt = render(self.model.tokenizer, following)
+        split = history_boundary(self.model.tokenizer, following) if self.effort.boundary else None
         sides: dict[str, Callable[[], float]] = {
-            "cold": lambda: self.cold.chat(following, reply=" so").seconds_to_first_token,
+            "cold": lambda: self._cold(following),
             "restored": lambda: self._restored(following).seconds_to_first_token,
-            "new_alone": lambda: self.cold.chat(alone, reply=" so").seconds_to_first_token,
-            "going_on": lambda: mlx_thread().run(lambda: self._go_on(prompt)),
+            "new_alone": lambda: self._cold(alone),
+            "going_on": lambda: mlx_thread().run(lambda: self._go_on(prompt, split)),
         }
         fastest = _fastest(sides, self.effort.repeats)
         turn = self._restored(following, " the" * (self.effort.reply - 1))
@@ -157,13 +157,19 @@ class _History:
             **copies,
         )
 
-    def _go_on(self, prompt: TokenVector) -> float:
+    def _cold(self, messages: Messages) -> float:
+        self.cold.store.clear()
+        return self.cold.chat(messages, "cold", reply=" so").seconds_to_first_token
+
+    def _go_on(self, prompt: TokenVector, split: int | None) -> float:
         """Seconds to the first token from a cache that is there already: what no engine can save."""
         held = self.snapshot.num_tokens
         going = LivePass(self.model.model, _state(self.snapshot), prompt[:held], trim=False)
         started = time.perf_counter()
-        if held < len(prompt) - 1:
-            going.forward(prompt[held:-1])
+        ends = sorted({split or held, len(prompt) - 1})
+        for start, end in pairwise([held, *ends]):
+            if start < end:
+                going.forward(prompt[start:end])
         next(iter(going.decode(prompt[-1:], 1, Drawn(Sampling()))))
         return time.perf_counter() - started
 
