@@ -116,6 +116,18 @@ def test_where_reasoning_is_stripped_a_budget_of_four_loses_only_completions_tha
     assert sorted(boundaries) == ["a", "b"]
 
 
+def test_once_the_learned_rule_has_seen_the_template_two_conversations_fit_four_snapshots(thinker):
+    engine = _engine(thinker, snapshot_capacity_bytes=_budget_of_four(thinker), supersede="learned")
+    _talk(engine, ("x", "y", "z"))  # the lesson: no prompt extends a completion here
+    engine.store.clear()
+    before = engine.store.stats().evictions_lru
+    turns = _talk(engine, ("a", "b"))
+    assert engine.store.stats().evictions_lru == before
+    assert all(turn.cached_tokens > 0 for session in "ab" for turn in turns[session][1:])
+    chains = [(entry.key.session, entry.snapshot.origin) for entry in engine.store.entries()]
+    assert len(chains) == len(set(chains)) == 2
+
+
 def test_superseding_across_origins_brings_the_regression_while_counters_look_healthy(thinker):
     """Published with the origin rule: turn 2 back at 0 cached tokens, inserts advancing, nothing rejected."""
     engine = _engine(thinker, warmup=False, supersede="session")

