@@ -64,6 +64,7 @@ class Dashboard(widgets.VBox):
         self._lock = threading.RLock()
         self._due: set[str] = set()
         self._error: BaseException | None = None
+        self._engine = engine
         self.stage = Stage()
         watched = as_sources(things)
         if engine is not None or not things:
@@ -112,7 +113,7 @@ class Dashboard(widgets.VBox):
         self._own_runner.stop()
 
     def reset(self, **changes: Any) -> None:
-        """Begin anew, with other settings where some are given."""
+        """Begin the script anew, with other settings where some are given; an engine of one's own keeps its store."""
         self._restart(Setup.of({**self.setup.parameters(), **changes}), replay=False)
 
     def result(self) -> list[Turn]:
@@ -210,7 +211,7 @@ class Dashboard(widgets.VBox):
         """Another setup: run again what was run, where that costs a moment only."""
         old, self._error = self._own_runner, None
         again = len(old.steps) if old.busy else old.done
-        self.runner = Runner(setup, self._touch)
+        self.runner = Runner(setup, self._touch, self._engine)
         same_script = (setup.script, setup.lines) == (old.setup.script, old.setup.lines)
         if replay and same_script:
             self.runner.steps = list(old.steps)

@@ -143,7 +143,8 @@ class View {
   caption() {
     const captions = this.model.get("captions");
     this.panels.forEach((panel, i) => {
-      const node = this.stage.children[i].querySelector(".mlxl-caption");
+      const node = this.stage.children[i]?.querySelector(".mlxl-caption");
+      if (!node) return; // captions can come before the first drawing of their panel, which brings them again
       node.replaceChildren();
       if (panel.title) make("strong", "", node).textContent = panel.title;
       for (const [label, value] of captions[i] || []) {

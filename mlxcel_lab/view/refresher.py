@@ -7,15 +7,16 @@ import time
 from collections.abc import Callable
 
 INTERVAL_SECONDS = 0.05  # 20 frames a second
+LONGEST_PAUSE_SECONDS = 1.0  # a refresh that had to wait for another one seems long
 WATCH_SECONDS = 0.25  # how often a journal that others fill is looked at
 
 
 class Refresher:
     """Calls `refresh` soon after each `touch`, with a pause of at least `interval` seconds after each.
 
-    The pause is three times what the refresh took, where that is longer: a long journal must not take the machine from
-    the run that it shows. With `watch_seconds` it also calls by itself. An error of `refresh` goes to `on_error`, and
-    the thread goes on.
+    The pause is three times what the refresh took, up to a second, where that is longer: a long journal must not take
+    the machine from the run that it shows. With `watch_seconds` it also calls by itself. An error of `refresh` goes to
+    `on_error`, and the thread goes on.
     """
 
     def __init__(
@@ -62,4 +63,4 @@ class Refresher:
                 self._refresh()
             except Exception as error:
                 self._on_error(error)
-            self._pause(max(self._interval, 3 * (self._clock() - started)))
+            self._pause(max(self._interval, min(3 * (self._clock() - started), LONGEST_PAUSE_SECONDS)))

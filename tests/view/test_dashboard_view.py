@@ -76,6 +76,10 @@ def test_an_engine_of_ones_own_can_be_talked_to(dashboard):
     assert len(dash.result()) == 2
     with pytest.raises(ValueError, match="clock of its own"):
         dash.wait(60)
+    dash.reset()
+    assert dash.journals == [engine.store.journal]
+    dash.run()
+    assert engine.store.stats().lookups == 3
 
 
 def test_a_dashboard_of_a_journal_runs_nothing(dashboard):

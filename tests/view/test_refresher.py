@@ -44,13 +44,13 @@ def test_a_hundred_touches_during_one_pause_give_one_more_refresh():
     _end(refresher, pause)
 
 
-@pytest.mark.parametrize(("took", "wanted"), [(0.001, 0.05), (2.0, 6.0)])
-def test_the_pause_is_the_interval_or_three_times_what_the_refresh_took(took, wanted):
+@pytest.mark.parametrize(("took", "wanted"), [(0.001, 0.05), (0.1, 0.1 * 3), (2.0, 1.0)])
+def test_the_pause_is_the_interval_or_three_times_what_the_refresh_took_up_to_a_second(took, wanted):
     times = iter([10.0, 10.0 + took])
     refresher, pause, _ = _refresher(lambda: None, interval=0.05, clock=lambda: next(times))
     refresher.touch()
     pause.reached.acquire()
-    assert pause.seconds == [wanted]
+    assert pause.seconds == [pytest.approx(wanted)]
     _end(refresher, pause)
 
 
