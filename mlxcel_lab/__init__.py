@@ -5,8 +5,9 @@ The public names, nothing else. They load on first use, so that the store and th
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from .lazy import lazy_names
 
 _HOME = {
     "PromptCacheConfig": "config",
@@ -49,12 +50,7 @@ if TYPE_CHECKING:
 
 __all__ = [*_HOME]
 __version__ = "0.1.0"
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+__getattr__ = lazy_names(__name__, _HOME)
 
 
 def __dir__() -> list[str]:

@@ -5,8 +5,9 @@ The names load on first use: rendering a conversation needs no MLX.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ..lazy import lazy_names
 
 _HOME = {
     "CapturedState": "state",
@@ -40,9 +41,4 @@ if TYPE_CHECKING:
     from .warmup import WarmUpStats as WarmUpStats
 
 __all__ = [*_HOME]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+__getattr__ = lazy_names(__name__, _HOME)
