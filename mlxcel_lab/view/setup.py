@@ -121,4 +121,4 @@ def _words(name: str, value: Any) -> str:
         return f"{name} {'on' if value else 'off'}"
     if name == "budget":
         return f"budget {size(value)}" if value >= BYTES_FROM else f"budget {value:g} snapshots"
-    return {"rule": f"supersede {value}", "ttl_seconds": f"time to live {value} s"}[name]
+    return f"time to live {value:g} s" if name == "ttl_seconds" else f"supersede {value}"

@@ -59,8 +59,8 @@ def test_the_default_compares_supersede_with_none():
 def test_titles_say_all_that_differs():
     titles = Setup(compare="budget 4, boundary on, ttl_seconds 60").titles()
     assert titles == (
-        "supersede origin, budget 4 snapshots, boundary on, time to live 60.0 s",
-        "supersede origin, budget 2.5 snapshots, boundary off, time to live 7200.0 s",
+        "supersede origin, budget 4 snapshots, boundary on, time to live 60 s",
+        "supersede origin, budget 2.5 snapshots, boundary off, time to live 7200 s",
     )
 
 
