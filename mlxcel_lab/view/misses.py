@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import altair as alt
 import polars as pl
 
-from ..explain import MEANINGS, Explanation, Piece
+from ..explain import MEANINGS, Evidence, Explanation, Piece
 from ..store.types import RemovalCause
 from . import theme
 
@@ -47,20 +47,23 @@ class TokenStrip:
         )
 
     def _repr_html_(self) -> str:
-        told, seen = self.explanation, self.explanation.evidence
-        rows = [
-            ("stored", _as_html(seen.stored, seen.position)),
-            ("requested", _as_html(seen.requested, seen.position)),
-        ]
-        body = "".join(
-            f"<tr>{_cell(name, 'th')}{_cell(tokens, 'td')}</tr>" for name, tokens in rows if tokens
-        )
+        told = self.explanation
         return (
             f'<div style="font-family:{theme.FONT};color:inherit">'
             f"<b>{html.escape(MEANINGS[told.cause].name)}</b> — {html.escape(told.sentence)}"
-            f'<table style="border-collapse:collapse;background:transparent">{body}</table>'
-            f"<i>{html.escape(told.advice)}</i></div>"
+            f"{both_sides(told.evidence)}<i>{html.escape(told.advice)}</i></div>"
         )
+
+
+def both_sides(seen: Evidence) -> str:
+    """The stored and the requested tokens around the place where they part, one above the other; "" without any."""
+    sides = (("stored", seen.stored), ("requested", seen.requested))
+    rows = "".join(
+        f"<tr>{_cell(name, 'th')}{_cell(_as_html(pieces, seen.position), 'td')}</tr>"
+        for name, pieces in sides
+        if pieces
+    )
+    return f'<table style="border-collapse:collapse;background:transparent">{rows}</table>' if rows else ""
 
 
 def _cell(content: str, tag: str) -> str:

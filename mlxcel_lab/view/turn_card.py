@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
-from ..explain import MEANINGS, Explanation
-from ..explain.causes import Piece
+from ..explain import MEANINGS, Evidence, Explanation
 from ..store import Journal
 from ..store.events import Event, LookedUp, Note
 from . import theme
 from .frames import FrameModel
+from .misses import both_sides
 from .panels import heading
 from .words import kind_of, outcome, sentence, size
 
@@ -102,7 +102,11 @@ def _outcome(looked: LookedUp, explanation: Explanation | None) -> str:
     meaning = MEANINGS[explanation.cause]
     why = f"<div><b>{escape(meaning.name)}</b>: {escape(meaning.what)}</div>"
     advice = f'<div class="mlxl-advice">{escape(meaning.advice)}</div>'
-    return said + why + _strips(explanation) + _facts(explanation) + advice
+    return said + why + _strips(explanation.evidence) + _facts(explanation) + advice
+
+
+def _strips(seen: Evidence) -> str:
+    return "" if seen.position is None else f'<div class="mlxl-strips">{both_sides(seen)}</div>'
 
 
 def _facts(explanation: Explanation) -> str:
@@ -122,26 +126,6 @@ def _facts(explanation: Explanation) -> str:
 
 def _fact(name: str, value: Any) -> str:
     return size(value) if name.startswith("bytes") and isinstance(value, int) else str(value)
-
-
-def _strips(explanation: Explanation) -> str:
-    seen = explanation.evidence
-    sides = [("stored", seen.stored), ("asked", seen.requested)]
-    rows = "".join(
-        f"<tr><td>{name}</td><td>{_strip(pieces, seen.position)}</td></tr>"
-        for name, pieces in sides
-        if pieces
-    )
-    return f'<table class="mlxl-strips">{rows}</table>' if rows and seen.position is not None else ""
-
-
-def _strip(pieces: Sequence[Piece], position: int | None) -> str:
-    shown = []
-    for piece in pieces:
-        name = "same" if position is None or piece.index < position else "other"
-        text = escape(piece.text.replace("\n", "⏎")).replace(" ", "&nbsp;") or "∅"
-        shown.append(f'<span class="mlxl-{name}" title="token {piece.index}: id {piece.token}">{text}</span>')
-    return "".join(shown)
 
 
 def _doings(events: Sequence[Event], selected_seq: int) -> str:
