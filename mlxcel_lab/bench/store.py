@@ -6,7 +6,6 @@ tokens. Not measured: copying a state, which costs either side what its tensors 
 
 from __future__ import annotations
 
-import logging
 from pathlib import Path
 
 import click
@@ -32,8 +31,6 @@ def command(quick: bool, out: Path) -> None:
     conditions, both sides, their ratio, the target and whether it is met.
     """
     effort = QUICK if quick else Effort()
-    # That a session evicts its own snapshots is what this measures, not news.
-    logging.getLogger("mlxcel_lab.store").setLevel(logging.ERROR)
     timings = []
     for tokens in effort.tokens:
         for kind in PEERS:

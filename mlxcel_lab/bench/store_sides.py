@@ -43,7 +43,8 @@ class Ours:
         config = PromptCacheConfig(
             snapshot_max_entries=max_entries, snapshot_capacity_bytes=capacity_bytes, snapshot_ttl_seconds=0
         )
-        self.store = SnapshotStore(config, journal=Journal(max_events=1_000, keep_tokens=False))
+        # That a session evicts its own snapshots is what this measures, not news: no warning.
+        self.store = SnapshotStore(config, journal=Journal(max_events=1_000, keep_tokens=False), warn=False)
         self.key = key or CacheKey(session="bench")
 
     def insert(self, tokens: Any) -> None:
@@ -79,7 +80,9 @@ class Interface:
 
         config = PromptCacheConfig(snapshot_max_entries=max_entries, snapshot_ttl_seconds=0)
         journal = Journal(max_events=1_000, keep_tokens=False)
-        self.cache = SnapshotPromptCache(SnapshotStore(config, rule=PerCacheType(), journal=journal))
+        self.cache = SnapshotPromptCache(
+            SnapshotStore(config, rule=PerCacheType(), journal=journal, warn=False)
+        )
 
     def insert(self, tokens: Any) -> None:
         self.cache.insert_cache("bench", tokens, [StubLayer()])

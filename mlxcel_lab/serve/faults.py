@@ -112,7 +112,7 @@ def _ours(max_size: int = 10, max_bytes: int = _UNBOUNDED) -> Cache:
     config = PromptCacheConfig(
         min_prefix_tokens=1, snapshot_max_entries=max_size, snapshot_capacity_bytes=max_bytes
     )
-    return SnapshotPromptCache(SnapshotStore(config, rule=PerCacheType()))
+    return SnapshotPromptCache(SnapshotStore(config, rule=PerCacheType(), warn=False))
 
 
 def _holding(model: LabModel, tokens: list[int]) -> list[Any]:

@@ -29,7 +29,7 @@ def _written(tmp_path, text, name="mine.json"):
         (json.dumps([MESSAGES, MESSAGES]), ["conversation 0", "conversation 1"]),
         ("\n".join(json.dumps(m) for m in MESSAGES), ["mine"]),
         ("\n".join(json.dumps({"messages": MESSAGES}) for _ in "ab"), ["conversation 0", "conversation 1"]),
-        (gzip.compress(json.dumps(MESSAGES).encode()), ["mine"]),
+        (gzip.compress(json.dumps(MESSAGES).encode(), mtime=0), ["mine"]),
     ],
 )
 def test_conversations_are_read_in_every_shape(tmp_path, text, sessions):

@@ -59,7 +59,7 @@ def test_both_caches_see_the_same_traffic(dashboard):
         ({"model": "dry/mamba2"}, lambda rows: rows[0]["resident_bytes"] == 2 * 40_448),
         ({"compare": "budget 1"}, lambda rows: rows[0]["hits"] < rows[1]["hits"]),
     ],
-    ids=str,
+    ids=lambda part: str(part) if isinstance(part, dict) else "",
 )
 def test_a_setting_has_its_effect_on_the_run(dashboard, settings, effect):
     dash = dashboard(**{"compare": "", **settings})

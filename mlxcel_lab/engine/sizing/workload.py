@@ -84,12 +84,16 @@ def _store(rule: str, capacity: int) -> SnapshotStore:
 
 
 def _take_turn(store: SnapshotStore, workload: Workload, size: Sizer, session: str, turn: int) -> bool:
-    """Look up and donate as the engine does: the boundary, then the completion. Whether the lookup hit."""
+    """Look up and donate as the engine does: the boundary, then the completion. Whether the lookup hit.
+
+    A conversation of one turn is asked for once more without growing: served, it has nothing new to donate.
+    """
     key = CacheKey(session=session)
-    grown = min(turn, workload.turns)  # a conversation of one turn asks again at the same length
-    prompt, reply = workload.prompt_tokens(grown), workload.reply_tokens
+    prompt, reply = workload.prompt_tokens(min(turn, workload.turns)), workload.reply_tokens
     history, answer = _vectors(workload, turn)
     hit = isinstance(store.lookup(key, [*history, 2 * turn + 1], reserve=1), Hit)
+    if hit and turn > workload.turns:
+        return True
     if workload.boundary:
         store.insert(key, Snapshot(history, size(prompt, 0), Origin.BOUNDARY))
     store.insert(key, Snapshot(answer, size(prompt, reply), Origin.COMPLETION))
