@@ -88,7 +88,7 @@ class Index:
         record.tick, record.last_used_at = self._tick(), now
         record.hits += 1
         self.residents.move_to_end(record.number)
-        self.trees[record.key].touch(record)
+        PrefixTree.touch(record)
 
     def bury(self, record: Record, fate: Fate) -> None:
         """A resident leaves; its ghost stays for a while. O(1), ghosts that this pushes out apart."""

@@ -42,9 +42,10 @@ class Journal(Sequence[Event]):
         if not self.keep_tokens:
             _drop_tokens(fields)
         with self._lock:
-            event = kind(seq=self.next_seq, **fields)
+            kept = len(self._events) - self._start
+            event = kind(seq=self._first_seq + kept, **fields)
             self._events.append(event)
-            if self.max_events is not None and len(self) > self.max_events:
+            if kept == self.max_events:
                 self._fold()
             return event
 

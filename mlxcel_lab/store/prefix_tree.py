@@ -143,7 +143,8 @@ class PrefixTree:
             self.root.owner = item
         return displaced
 
-    def touch(self, item: Item) -> None:
+    @staticmethod
+    def touch(item: Item) -> None:
         """`item`, with the greatest tick of all, owns its path from now on."""
         node: Node | None = item.node
         while node is not None:
