@@ -84,7 +84,7 @@ def rehearse(
     """Every assistant's message as one turn, conversation after conversation, against one store.
 
     `name` is a family or a template of the lab's own, `mode` one of its modes (default: its first). A conversation that
-    the template refuses raises a ValueError with the template's own words.
+    the template refuses raises a ValueError with the template's own words, and so does a lot without any turn.
     """
     one = speaker(name)
     said: list[Message] = []  # the latest reply, as its client sends it back
@@ -96,6 +96,8 @@ def rehearse(
             if message["role"] == "assistant" and index:
                 said[:] = [message]
                 yield _turn(engine, one, mode_of(one, mode), conversation, index, asked)
+    if not asked:
+        raise ValueError("no assistant message that answers another: nothing to replay")
 
 
 def mode_of(one: Family, mode: str | None) -> str:
@@ -124,6 +126,12 @@ def _turn(
     return Rehearsed(conversation.session, index, turn, told)
 
 
+_TURN: dict[str, Any] = {
+    "session": pl.String, "message": pl.Int64, "prompt": pl.Int64, "cached": pl.Int64, "missed": pl.Boolean,
+    "lost": pl.Int64, "why": pl.String, "at_token": pl.Int64, "in_message": pl.Int64,
+}  # fmt: skip
+
+
 def turn_table(turns: Iterable[Rehearsed]) -> pl.DataFrame:
     """One row a turn: what it asked, reused and lost, and what broke the rest."""
     rows = [
@@ -140,7 +148,7 @@ def turn_table(turns: Iterable[Rehearsed]) -> pl.DataFrame:
         }
         for r in turns
     ]
-    return pl.DataFrame(rows, infer_schema_length=None)
+    return pl.DataFrame(rows, schema=_TURN)
 
 
 def cause_table(

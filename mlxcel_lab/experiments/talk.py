@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -28,13 +29,18 @@ class Line:
 def conversation(name: str) -> list[Line]:
     """The lines of data/conversations/<name>.json, in the order in which they are said.
 
-    Raises ValueError for a name that isn't there.
+    Files of messages lie beside those of lines: `read_conversations` reads them. Any other name raises a ValueError.
     """
-    path = data_dir() / "conversations" / f"{name}.json"
-    if not path.is_file():
-        known = ", ".join(sorted(other.stem for other in path.parent.glob("*.json")))
-        raise ValueError(f"unknown conversation {name!r}: expected one of {known}")
-    return [Line(**line) for line in json.loads(path.read_text(encoding="utf-8"))["lines"]]
+    folder = data_dir() / "conversations"
+    if (lines := _lines(folder / f"{name}.json")) is None:
+        known = ", ".join(path.stem for path in sorted(folder.glob("*.json")) if _lines(path) is not None)
+        raise ValueError(f"{name!r} is no conversation in lines: expected one of {known}")
+    return [Line(**line) for line in lines]
+
+
+def _lines(path: Path) -> list[dict[str, Any]] | None:
+    """None where there is no such file, or where it holds something else."""
+    return json.loads(path.read_text(encoding="utf-8")).get("lines") if path.is_file() else None
 
 
 def hold(engine: Engine, lines: Sequence[Line], max_tokens: int, **options: Any) -> Iterator[Turn]:

@@ -1,5 +1,8 @@
 """Rehearsals: a conversation replayed turn by turn says what would hit and what breaks it."""
 
+import json
+from dataclasses import replace
+
 import pytest
 from click.testing import CliRunner
 
@@ -50,6 +53,26 @@ def test_the_tables_add_up(harbour):
     (row, *_) = cause_table(harbour, ["thinking"]).iter_rows(named=True)
     assert (row["turns"], row["misses"]) == (len(turns), sum(turn.missed for turn in turns))
     assert sum(int(part.split()[0]) for part in row["causes"].split(", ")) == row["misses"]
+
+
+@pytest.mark.parametrize("roles", [["user"], ["system", "user"], ["assistant"], ["assistant", "user"]])
+def test_conversations_without_a_reply_are_refused_rather_than_shown_as_an_empty_table(roles, tmp_path):
+    file = tmp_path / "talk.json"
+    file.write_text(json.dumps([{"role": role, "content": "Good morning!"} for role in roles]))
+    with pytest.raises(ValueError, match="nothing to replay"):
+        turn_table(rehearse(read_conversations(file), "plain"))
+    done = CliRunner().invoke(command, [str(file), "--family", "qwen3"])
+    assert (done.exit_code, "nothing to replay" in done.output) == (2, True)
+
+
+def test_a_conversation_without_a_reply_among_others_is_passed_over(harbour):
+    silent = replace(harbour[0], session="silent", messages=harbour[0].messages[:2])
+    turns = _rehearsed([silent, *harbour], "no cure")
+    assert {turn.session for turn in turns} == {harbour[0].session}
+
+
+def test_a_table_of_no_turns_has_the_columns_of_any_other(harbour):
+    assert turn_table([]).schema == turn_table(_rehearsed(harbour, "no cure")).schema
 
 
 @pytest.mark.slow

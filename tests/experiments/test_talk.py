@@ -18,9 +18,12 @@ def _engine(model):
     return Engine(model, open_store("origin", 10**9, boundary=False))
 
 
-def test_an_unknown_conversation_is_refused_and_the_known_ones_are_named():
-    with pytest.raises(ValueError, match=r"'nobody'.*two_travellers"):
-        conversation("nobody")
+@pytest.mark.parametrize("name", ["nobody", "sea_story", "harbour_desk"])
+def test_what_is_no_conversation_in_lines_is_refused_and_every_name_offered_instead_works(name):
+    with pytest.raises(ValueError, match=f"'{name}'.*two_travellers") as refused:
+        conversation(name)
+    offered = str(refused.value).split("expected one of ")[1].split(", ")
+    assert all(conversation(other) for other in offered)
 
 
 def test_each_session_keeps_its_own_history_and_again_repeats_the_last_request(dry):
