@@ -13,7 +13,7 @@ from ..store.events import Event, Inserted, Rejected, Removed
 from ..store.types import CacheKey, Outcome, TokenVector
 from .messages import Message
 from .request import Request
-from .words import ending, outcome_name, shorten, store_did
+from .words import ending, shorten, store_did
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -51,7 +51,7 @@ class Turn:
         )  # fmt: skip
         return {
             **{name: getattr(self, name) for name in names},
-            "outcome": outcome_name(self.outcome),
+            "outcome": self.outcome.name,
             "message": dict(last_message or {}),
             "inserted": [event.snapshot_id for event in self.events if isinstance(event, Inserted)],
             "removed": [event.snapshot_id for event in self.events if isinstance(event, Removed)],
@@ -61,7 +61,7 @@ class Turn:
     def __repr__(self) -> str:
         return (
             f"Turn({self.session!r}: {self.cached_tokens} of {self.prompt_tokens} prompt tokens cached, "
-            f"{self.completion_tokens} said, {outcome_name(self.outcome)}, {self.finish_reason}, "
+            f"{self.completion_tokens} said, {self.outcome.name}, {self.finish_reason}, "
             f"{self.seconds * 1000:.0f} ms, {shorten(self.text)!r})"
         )
 

@@ -10,13 +10,6 @@ from ..store.types import Diverged, Hit, Outcome
 _ENDINGS = {"stop": "ended by itself", "length": "cut off at max_tokens", "cancelled": "cancelled"}
 
 
-def outcome_name(outcome: Outcome) -> str:
-    """The journal's name of an outcome: hit, diverged or no_candidate."""
-    if isinstance(outcome, Hit):
-        return "hit"
-    return "diverged" if isinstance(outcome, Diverged) else "no_candidate"
-
-
 def reason(outcome: Outcome, prompt_tokens: int) -> str:
     """An outcome in words, from what the store alone can tell."""
     if isinstance(outcome, Hit):

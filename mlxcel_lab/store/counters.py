@@ -120,8 +120,9 @@ class Stats:
         return self.hits / self.lookups if self.lookups else 0.0
 
     @property
-    def bytes_per_entry(self) -> float:
-        return self.bytes / self.entries if self.entries else 0.0
+    def bytes_per_entry(self) -> int:
+        """Rounded down, 0 while nothing is resident."""
+        return self.bytes // self.entries if self.entries else 0
 
     @property
     def rejected(self) -> int:
@@ -161,7 +162,7 @@ class Stats:
         return {
             "snapshot_entries": self.entries,
             "snapshot_bytes": self.bytes,
-            "snapshot_bytes_per_entry": self.bytes // self.entries if self.entries else 0,
+            "snapshot_bytes_per_entry": self.bytes_per_entry,
             "snapshot_peak_bytes": self.peak_bytes,
             "snapshot_capacity_bytes": self.capacity_bytes,
             "snapshot_max_entries": self.max_entries,

@@ -40,7 +40,6 @@ KINDS: dict[type[Any], str] = {
 }  # fmt: skip
 
 _ABSENT = (None,)
-_NO_STORAGE = _ABSENT * 3
 _NO_REMOVAL = _ABSENT * 2
 _NO_LOOKUP = _ABSENT * 5
 _NO_GHOST = _ABSENT * 8

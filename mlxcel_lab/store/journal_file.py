@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from .event_table import SCHEMA, to_frame
-from .events import Event, Inserted, LookedUp, Note, Rejected, Removed
+from .event_table import KINDS, SCHEMA, to_frame
+from .events import Event, Inserted, LookedUp
 from .journal import Journal, Residents
 from .token_column import from_column, to_column
-from .types import Bucket, CacheKey, Ghost, Origin, RejectReason, RemovalCause, TokenVector
+from .types import Bucket, Ghost, TokenVector
+from .wire import event_from_json
 
 _FORMAT = 1
 
@@ -68,44 +70,24 @@ def _ghost_tokens(event: Event) -> TokenVector | None:
 
 
 def _event(row: dict[str, Any]) -> Event:
-    common = {"seq": row["seq"], "time": row["time"], "key": _key(row)}
-    if row["kind"] == "note":
-        return Note(**common, topic=row["topic"], data=json.loads(row["data"]))
-    if row["kind"] == "looked_up":
-        return _lookup(row, common)
-    common |= {name: row[name] for name in ("num_tokens", "size_bytes")} | {"origin": Origin(row["origin"])}
-    if row["kind"] == "rejected":
-        return Rejected(**common, reason=RejectReason(row["cause"]), tokens=row["tokens"])
-    common["snapshot_id"] = row["snapshot_id"]
-    if row["kind"] == "inserted":
-        return Inserted(**common, tokens=row["tokens"])
-    why = {"successor": row["successor"], "self_eviction": row["self_eviction"]}
-    return Removed(**common, cause=RemovalCause(row["cause"]), **why)
+    """The row's cells under the names that `wire` reads, of the fields that an event of its kind has."""
+    kind = row["kind"]
+    if kind not in _FIELDS:
+        raise ValueError(f"kind={kind!r}: expected one of {', '.join(_FIELDS)}")
+    key = None
+    if row["model_id"] is not None:
+        key = {"bucket": {name: row[name] for name in _BUCKET}, "session": row["session"]}
+    data = None if row["data"] is None else json.loads(row["data"])
+    cells = {**row, "key": key, "ghost": _ghost(row, key), "reason": row["cause"], "data": data}
+    return event_from_json({"kind": kind, **{name: cells[name] for name in _FIELDS[kind]}})
 
 
-def _lookup(row: dict[str, Any], common: dict[str, Any]) -> LookedUp:
-    names = (
-        "outcome", "num_tokens", "cached_tokens", "common_prefix_len", "stored_len", "truncated", "snapshot_id",
-    )  # fmt: skip
-    seen = {name: row[name] for name in names}
-    return LookedUp(**common, **seen, ghost=_ghost(row), tokens=row["tokens"])
-
-
-def _ghost(row: dict[str, Any]) -> Ghost | None:
+def _ghost(row: dict[str, Any], key: Any) -> dict[str, Any] | None:
     if row["ghost_cause"] is None:
         return None
-    cause, key = row["ghost_cause"], _key(row)
-    assert key is not None
-    return Ghost(
-        row["ghost_snapshot_id"], key, row["ghost_num_tokens"], row["ghost_size_bytes"], Origin(row["ghost_origin"]),
-        RemovalCause(cause) if cause in [*RemovalCause] else RejectReason(cause),
-        row["ghost_time"], row["ghost_seq"], row["ghost_by"], row["ghost_tokens"],
-    )  # fmt: skip
+    return {**{name: row.get(f"ghost_{name}") for name in _GHOST}, "key": key, "at": row["ghost_time"]}
 
 
-def _key(row: dict[str, Any]) -> CacheKey | None:
-    if row["model_id"] is None:
-        return None
-    return CacheKey(
-        Bucket(row["model_id"], row["lora_id"], row["template_sig"], row["mm_digest"]), row["session"]
-    )
+_FIELDS = {kind: [f.name for f in fields(type_)] for type_, kind in KINDS.items()}
+_GHOST = [f.name for f in fields(Ghost)]
+_BUCKET = [f.name for f in fields(Bucket)]

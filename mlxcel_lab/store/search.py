@@ -53,13 +53,13 @@ def as_event(outcome: Outcome) -> dict[str, Any]:
     """The outcome's part of a `LookedUp` event."""
     if isinstance(outcome, Hit):
         return {
-            "outcome": "hit", "cached_tokens": outcome.cached_tokens, "common_prefix_len": outcome.cached_tokens,
+            "outcome": outcome.name, "cached_tokens": outcome.cached_tokens, "common_prefix_len": outcome.cached_tokens,
             "stored_len": outcome.snapshot.num_tokens, "truncated": outcome.truncated,
             "snapshot_id": outcome.snapshot_id,
         }  # fmt: skip
     if isinstance(outcome, NoCandidate):
-        return {"outcome": "no_candidate", "ghost": outcome.ghost}
+        return {"outcome": outcome.name, "ghost": outcome.ghost}
     return {
-        "outcome": "diverged", "common_prefix_len": outcome.common_prefix_len, "stored_len": outcome.stored_len,
+        "outcome": outcome.name, "common_prefix_len": outcome.common_prefix_len, "stored_len": outcome.stored_len,
         "snapshot_id": outcome.snapshot_id, "ghost": outcome.ghost,
     }  # fmt: skip

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, fields
 from enum import StrEnum
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -146,9 +146,6 @@ class InsertResult:
     def accepted(self) -> bool:
         return self.rejected is None
 
-    def removed_by(self, cause: RemovalCause) -> tuple[Removal, ...]:
-        return tuple(r for r in self.removed if r.cause == cause)
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ghost:
@@ -174,6 +171,8 @@ class Ghost:
 class Hit:
     """A stored state serves the request's first `cached_tokens` tokens; `truncated`: after cutting it to them."""
 
+    name: ClassVar[str] = "hit"
+
     snapshot_id: int
     snapshot: Snapshot
     cached_tokens: int
@@ -188,6 +187,8 @@ class Diverged:
     `stored_len` > `common_prefix_len` == len(request): the stored vector is longer than the request.
     """
 
+    name: ClassVar[str] = "diverged"
+
     common_prefix_len: int
     stored_len: int
     snapshot_id: int
@@ -199,7 +200,10 @@ class Diverged:
 class NoCandidate:
     """Nothing is stored under this key."""
 
+    name: ClassVar[str] = "no_candidate"
+
     ghost: Ghost | None = None
 
 
 Outcome: TypeAlias = Hit | Diverged | NoCandidate
+"""What came of a lookup; `name` is what the journal calls it."""

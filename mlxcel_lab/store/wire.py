@@ -1,4 +1,7 @@
-"""Events as plain JSON objects and back: what a server sends of its journal, a line each."""
+"""Events as plain JSON objects and back: what a server sends of its journal, a line each.
+
+The one place that reads events from plain values: a journal's file (`journal_file`) only says which column is which.
+"""
 
 from __future__ import annotations
 

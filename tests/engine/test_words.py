@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mlxcel_lab import Origin, PromptCacheConfig, Snapshot, SnapshotStore
-from mlxcel_lab.engine.words import ending, outcome_name, reason, shorten, store_did
+from mlxcel_lab.engine.words import ending, reason, shorten, store_did
 from mlxcel_lab.store.types import CacheKey
 
 KEY = CacheKey(session="A")
@@ -34,7 +34,7 @@ def test_each_outcome_has_its_words(stored, asked, name, said):
     for tokens in stored:
         _insert(store, tokens)
     outcome = store.lookup(KEY, asked)
-    assert outcome_name(outcome) == name
+    assert outcome.name == name
     assert said in reason(outcome, len(asked))
 
 

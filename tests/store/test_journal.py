@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import hypothesis.strategies as st
@@ -19,6 +20,7 @@ from mlxcel_lab.store import (
     Removed,
     SnapshotStore,
 )
+from mlxcel_lab.store.wire import event_from_json, event_to_json
 
 from .making import NOBODY, A, B, Clock, make_store, snap
 
@@ -166,6 +168,39 @@ def test_a_file_gives_back_the_journal(tmp_path_factory, story: list, max_events
     assert back.config_at(last) == journal.config_at(last)
     for name in ("events", "occupancy", "lifetimes"):
         assert getattr(back.frame(), name).equals(getattr(journal.frame(), name))
+
+
+def test_a_journals_file_and_its_lines_tell_the_same_events(tmp_path: Path) -> None:
+    """Every kind, every cause and a ghost: both ways end in the one reader of plain values."""
+    store = make_store(capacity=30, max_entries=1)
+    for key, snapshot in ((A, snap([1, 2])), (A, snap([1, 2, 3])), (A, snap([1, 2, 3])), (B, snap([4], 5))):
+        store.insert(key, snapshot)
+    store.insert(A, snap([1], 99))
+    store.lookup(A, [1, 2, 3, 4])
+    store.clear()
+    back = Journal.read(store.journal.write(tmp_path / "j.parquet"))
+    lines = [json.loads(json.dumps(event_to_json(event))) for event in store.journal]
+    assert {line["kind"] for line in lines} == {"note", "inserted", "removed", "rejected", "looked_up"}
+    assert [event_to_json(event) for event in back] == lines
+    assert [repr(event_from_json(line)) for line in lines] == [repr(event) for event in back]
+
+
+@pytest.mark.parametrize(
+    ("column", "wrong"),
+    [("kind", "boom"), ("cause", "boredom"), ("origin", "nowhere"), ("ghost_cause", "no")],
+)
+def test_a_file_with_a_cell_that_no_event_has_is_refused(tmp_path: Path, column: str, wrong: str) -> None:
+    store = make_store(max_entries=1)
+    store.insert(A, snap([1, 2]))
+    store.insert(B, snap([3]))
+    store.lookup(A, [1, 2])
+    path = store.journal.write(tmp_path / "j.parquet")
+    there = pl.col(column).is_not_null()
+    pl.read_parquet(path).with_columns(
+        pl.when(there).then(pl.lit(wrong)).otherwise(column).alias(column)
+    ).write_parquet(path)
+    with pytest.raises(ValueError, match=wrong):
+        Journal.read(path)
 
 
 def test_a_journal_read_back_can_go_on() -> None:
