@@ -21,6 +21,7 @@ from mlx_lm.models.cache import make_prompt_cache
 from ..store.types import Origin, Snapshot, TokenVector
 from .geometry import Geometry
 from .state import CapturedState, capture, measure
+from .truncation import ever
 
 Sampler = Callable[[Any], Any]
 
@@ -37,6 +38,10 @@ class ForwardPass(Protocol):
     @property
     def size_bytes(self) -> int:
         """What a snapshot would hold now."""
+
+    @property
+    def ever_truncates(self) -> bool:
+        """Whether a state of this model can be cut to fewer tokens at all."""
 
     def snapshot(self, origin: Origin, *, with_state: bool = True) -> Snapshot:
         """A detached snapshot of what was forwarded up to now; without its state, size and tokens alone."""
@@ -65,6 +70,10 @@ class _Pass:
     @property
     def size_bytes(self) -> int:
         return measure(self.cache, trim=self._trim)
+
+    @property
+    def ever_truncates(self) -> bool:
+        return all(ever(layer) for layer in self.cache)
 
     def snapshot(self, origin: Origin, *, with_state: bool = True) -> Snapshot:
         tokens = np.concatenate([np.asarray(part, dtype=np.int32) for part in self._forwarded])

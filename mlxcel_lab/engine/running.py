@@ -9,10 +9,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from ..store import SnapshotStore
+from ..store.search import CanTruncate
+from ..store.tokens import as_tokens
 from ..store.types import CacheKey, Hit, InsertResult, Origin, Outcome, Snapshot, TokenVector
 from .chat import history_boundary, render
 from .dry import DryModel
@@ -27,6 +30,7 @@ from .turn import Turn, vector
 from .words import reason
 
 PREFILL_STEP = 2048  # tokens a forward call, as in mlx-lm
+_NO_TOKENS = as_tokens([])
 
 
 @dataclass(frozen=True)
@@ -109,12 +113,17 @@ class Running:
             return None
         return self.store.insert(key, self._snapshot(forward, len(tokens), Origin.BOUNDARY))
 
+    @cached_property
+    def _can_truncate(self) -> CanTruncate | None:
+        """None where no state of this model can ever be cut: the store needn't ask of one snapshot after the other."""
+        return _allowed if self._pass(None, _NO_TOKENS).ever_truncates else None
+
     def _ask(self, request: Request, key: CacheKey) -> _Asked:
         tokenizer = self.model.tokenizer
         script = request.script(tokenizer)  # a bad request raises before anything is counted
         kwargs = request.template_kwargs
         prompt = render(tokenizer, request.messages, request.tools, encoder=self.encoder, **kwargs)
-        outcome = self.store.lookup(key, prompt, _can_truncate, reserve=1)
+        outcome = self.store.lookup(key, prompt, self._can_truncate, reserve=1)
         return _Asked(request, script, prompt, outcome, self._boundary(request, prompt))
 
     def _boundary(self, request: Request, prompt: TokenVector) -> int | None:
@@ -132,7 +141,7 @@ class Running:
 
     def _begin(self, asked: _Asked) -> ForwardPass:
         if not isinstance(asked.outcome, Hit):
-            return self._pass(None, asked.prompt[:0])
+            return self._pass(None, _NO_TOKENS)
         state = asked.outcome.snapshot.state
         if not isinstance(state, CapturedState):
             raise ValueError(
@@ -196,7 +205,7 @@ class Running:
         return forward.snapshot(origin, with_state=wanted and forward.size_bytes <= config.capacity_bytes)
 
 
-def _can_truncate(snapshot: Snapshot, num_tokens: int) -> bool:
+def _allowed(snapshot: Snapshot, num_tokens: int) -> bool:
     return isinstance(snapshot.state, CapturedState) and snapshot.state.can_truncate(num_tokens)
 
 

@@ -39,6 +39,13 @@ def allows(cache: Any, num_tokens: int) -> bool:
     return bool(cache.empty() or _ALLOWS[type(cache)](cache, num_tokens))
 
 
+def ever(cache: Any) -> bool:
+    """Whether a cache object of this kind can be cut at any time once it holds something."""
+    if isinstance(cache, CacheList):
+        return all(ever(member) for member in cache.caches)
+    return type(cache) in _ALLOWS and type(cache) is not ArraysCache
+
+
 def cut(cache: Any, num_tokens: int) -> None:
     """Cuts this cache object in place; `allows` must have said yes."""
     if isinstance(cache, CacheList):

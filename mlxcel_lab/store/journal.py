@@ -68,6 +68,11 @@ class Journal(Sequence[Event]):
         """What was resident, and the settings, before the first kept event."""
         return self._base.copy()
 
+    def picture(self) -> tuple[Residents, int, list[Event]]:
+        """`base`, `first_seq` and `events` of one moment, whatever is appended meanwhile."""
+        with self._lock:
+            return self.base, self._first_seq, self.since(-1)
+
     def since(self, seq: int) -> list[Event]:
         """The kept events after `seq`, oldest first: poll with the last seq you saw (-1 for all). O(answer)."""
         with self._lock:
@@ -85,8 +90,8 @@ class Journal(Sequence[Event]):
         """Polars frames of the journal as it is now; see `JournalFrames`."""
         from .frames import JournalFrames
 
-        with self._lock:
-            return JournalFrames(self.since(-1), self.base, max_points)
+        base, _, events = self.picture()
+        return JournalFrames(events, base, max_points)
 
     def write(self, path: str | Path) -> Path:
         """Write everything, tokens included, to a parquet file; folders are made."""

@@ -21,11 +21,11 @@ _FORMAT = 1
 
 def write_journal(journal: Journal, path: Path) -> Path:
     """Write it; a snapshot that only the base state knows comes first, with `base` true."""
-    base, events = journal.base, [*journal]
+    base, first_seq, events = journal.picture()
     rows = [*base.entries.values(), *events]
     about = {
         "format": _FORMAT, "max_events": journal.max_events, "keep_tokens": journal.keep_tokens,
-        "first_seq": journal.first_seq, "settings": dict(base.settings),
+        "first_seq": first_seq, "settings": dict(base.settings),
         "hits": [[i, *h] for i, h in base.hits.items()],
     }  # fmt: skip
     frame = to_frame(rows).with_columns(

@@ -7,11 +7,13 @@ this policy kept, would have served and was gone is what the budget cost.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import NamedTuple, TypeVar
 
+from .recent import remember
 from .survival import Served, Survival, Tally
 from .types import Origin
 
@@ -103,7 +105,10 @@ class Choice(NamedTuple):
 
 
 class Pressure:
-    """Findings in, choices out: how much is kept, from what the budget has cost."""
+    """Findings in, choices out: how much is kept, from what the budget has cost.
+
+    The choices of the `learning.most_conversations` seen last are remembered; a forgotten one begins anew.
+    """
 
     def __init__(self, learning: Learning) -> None:
         self.learning = learning
@@ -111,29 +116,38 @@ class Pressure:
         self.requests = 0
         self.last_loss: int | None = None  # the request of the last loss
         self._keep = 1 - 1 / learning.pressure_memory
-        self._choices: dict[Hashable, Choice] = {}
-        self._cleared: dict[Hashable, int] = {}
-        self._on_rungs: set[Hashable] = set()
+        self._choices: OrderedDict[Hashable, tuple[Choice, int]] = (
+            OrderedDict()
+        )  # and the last offer that cleared
+        self._on_rungs: OrderedDict[Hashable, bool] = OrderedDict()  # by bucket
 
     def choice(self, conversation: Hashable) -> Choice:
         """What is done with this conversation's snapshots now."""
-        return self._choices.get(conversation, Choice())
+        return self._chosen(conversation)[0]
 
     def saw_request(self, bucket: Hashable, conversation: Hashable, finding: Finding, cached: int) -> Choice:
         """A request of which the store served `cached` tokens; returns the choice from now on."""
         self.requests += 1
+        choice, cleared = self._chosen(conversation)
         if finding.served is not None:
-            kept = self.choice(conversation).keeps(finding.served, self._cleared.get(conversation, 0))
-            self._weigh(max(0, kept - cached), finding.asked)
+            self._weigh(max(0, choice.keeps(finding.served, cleared) - cached), finding.asked)
         room = self._room(bucket, finding)
         only_boundaries = room is Room.LEAF and finding.leaf is Origin.BOUNDARY
-        choice = self._choices[conversation] = Choice(room, finding.leaf, finding.useless or only_boundaries)
+        choice = Choice(room, finding.leaf, finding.useless or only_boundaries)
+        self._choose(conversation, choice, cleared)
         return choice
 
     def saw_offer(self, conversation: Hashable, number: int) -> None:
         """A snapshot was offered under the choice in force, as offer `number`."""
-        if not self.choice(conversation).keeps_rungs:
-            self._cleared[conversation] = number
+        choice = self.choice(conversation)
+        if not choice.keeps_rungs:
+            self._choose(conversation, choice, number)
+
+    def _chosen(self, conversation: Hashable) -> tuple[Choice, int]:
+        return self._choices.get(conversation, (Choice(), 0))
+
+    def _choose(self, conversation: Hashable, choice: Choice, cleared: int) -> None:
+        remember(self._choices, conversation, (choice, cleared), self.learning.most_conversations)
 
     def _weigh(self, lost: int, asked: int) -> None:
         self.lost = self.lost * self._keep + lost
@@ -153,10 +167,9 @@ class Pressure:
 
     def _rungs_pay(self, bucket: Hashable, share: float) -> bool:
         """Whether older boundaries serve more than their memory costs; it takes more to begin than to go on."""
-        factor = self.learning.leave_rungs if bucket in self._on_rungs else self.learning.enter_rungs
-        pay = share * self.asked > factor * self.lost
-        (self._on_rungs.add if pay else self._on_rungs.discard)(bucket)
-        return pay
+        factor = self.learning.leave_rungs if self._on_rungs.get(bucket) else self.learning.enter_rungs
+        pays = share * self.asked > factor * self.lost
+        return remember(self._on_rungs, bucket, pays, self.learning.most_conversations)
 
 
 def rungs(boundaries: Sequence[_T], num_tokens: Callable[[_T], int]) -> list[_T]:

@@ -54,6 +54,10 @@ class Record(Item):
         assert self.snapshot_id is not None
         return self.snapshot_id
 
+    def is_own_of(self, newcomer: Record) -> bool:
+        """Whether both are of one conversation."""
+        return self.key.session is not None and self.key.session == newcomer.key.session
+
     def entry(self) -> Entry:
         return Entry(self.number, self.key, self.resident, self.inserted_at, self.last_used_at, self.hits)
 

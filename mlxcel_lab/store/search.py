@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
 from .index import Found
@@ -17,27 +17,21 @@ def search(
     found: Found, min_prefix_tokens: int, can_truncate: CanTruncate | None, reserve: int
 ) -> tuple[Outcome, Record | None]:
     """The outcome, and the record that serves where it is a hit. Stored prefixes come before what must be cut."""
-    usable = len(found.tokens) - reserve
+    usable, least = len(found.tokens) - reserve, max(min_prefix_tokens, 1)
 
-    def serves(record: Record, common: int) -> bool:
-        length = min(common, usable)
-        if length < max(min_prefix_tokens, 1):
-            return False
-        if length == record.num_tokens:
-            return True
-        return can_truncate is not None and bool(can_truncate(record.resident, length))
+    def first(candidates: Iterable[tuple[Record, int]]) -> tuple[Hit, Record] | None:
+        for record, common in candidates:
+            length = min(common, usable)
+            if length < least:
+                return None  # they come by falling common prefix
+            if length == record.num_tokens or (can_truncate and can_truncate(record.resident, length)):
+                return Hit(record.number, record.resident, length, length < record.num_tokens), record
+        return None
 
-    for record in found.prefixes():
-        if serves(record, record.num_tokens):
-            return _hit(record, min(record.num_tokens, usable)), record
-    for record, common in found.nearest() if can_truncate is not None else ():
-        if serves(record, common):
-            return _hit(record, min(common, usable)), record
-    return _miss(found, usable), None
-
-
-def _hit(record: Record, cached: int) -> Hit:
-    return Hit(record.number, record.resident, cached, cached < record.num_tokens)
+    served = first((record, record.num_tokens) for record in found.prefixes())
+    if served is None and can_truncate is not None:
+        served = first(found.nearest())
+    return served or (_miss(found, usable), None)
 
 
 def _miss(found: Found, usable: int) -> Diverged | NoCandidate:

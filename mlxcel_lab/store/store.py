@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any
@@ -16,6 +17,7 @@ from .events import Inserted, LookedUp, Note, Rejected, Removed
 from .index import Found, Index
 from .integrity import check_index
 from .journal import Journal
+from .recent import remember
 from .records import Fate, Record
 from .rules import SupersedeRule, make_rule
 from .search import CanTruncate, as_event, search
@@ -32,6 +34,7 @@ from .types import (
 )
 
 _LOG = logging.getLogger("mlxcel_lab.store")
+_MOST_WARNED = 4096  # sessions that were warned of, before the first of them may be warned of again
 
 
 class SnapshotStore:
@@ -68,7 +71,7 @@ class SnapshotStore:
         self._index = Index(whole("max_ghosts", max_ghosts), whole("max_ghost_tokens", max_ghost_tokens))
         self._counters = Counters()
         self._next_id = 0
-        self._warns, self._warned = warn, set[str]()
+        self._warns, self._warned = warn, OrderedDict[str, None]()
         self._open(sources or {})
 
     def insert(self, key: CacheKey, snapshot: Snapshot) -> InsertResult:
@@ -268,7 +271,7 @@ class SnapshotStore:
         return tuple(removed)
 
     def _remove(self, record: Record, cause: RemovalCause, by: Record | None = None) -> Removal:
-        evicted_own = cause is RemovalCause.EVICTED and by is not None and self._is_own(record, by)
+        evicted_own = cause is RemovalCause.EVICTED and by is not None and record.is_own_of(by)
         successor = None if by is None else by.number
         self._counters.removed[cause] += 1
         event = self.journal.append(
@@ -277,18 +280,16 @@ class SnapshotStore:
             self_eviction=evicted_own,
         )  # fmt: skip
         self._index.bury(record, Fate(cause, self._now, event.seq, successor))
+        if evicted_own:
+            self._count_self_eviction(str(record.key.session))
         return record.removal(cause, successor, evicted_own)
 
-    def _is_own(self, victim: Record, newcomer: Record) -> bool:
-        session = newcomer.key.session
-        if session is None or victim.key.session != session:
-            return False
+    def _count_self_eviction(self, session: str) -> None:
         self._counters.self_evictions += 1
         if self._warns and session not in self._warned:
-            self._warned.add(session)
+            remember(self._warned, session, None, _MOST_WARNED)
             _LOG.warning(
-                "session %r evicts its own snapshots: %d of %d entries, %d of %d bytes are in use; raise the budget",
+                "session %r evicts its own snapshots: %d of %d entries, %d of %d bytes are left; raise the budget",
                 session, len(self), self.config.snapshot_max_entries, self.total_bytes,
                 self.config.capacity_bytes,
             )  # fmt: skip
-        return True

@@ -13,6 +13,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
+from .recent import remember
 from .types import Origin
 
 
@@ -114,23 +115,19 @@ class Survival:
     """Keeps the tallies by bucket and conversation; both are named by any hashables.
 
     `memory` requests after one it weighs a third. A bucket's evidence counts as at most `prior` requests beside a
-    conversation's own; prior None: only the bucket's counts. The `most` conversations seen last are remembered.
+    conversation's own; prior None: only the bucket's counts. The `most` conversations and buckets seen last are
+    remembered.
     """
 
     def __init__(self, memory: int, prior: float | None, most: int) -> None:
         self._keep, self._prior, self._most = 1 - 1 / memory, prior, most
-        self.buckets: dict[Hashable, Tally] = {}
+        self._buckets: OrderedDict[Hashable, Tally] = OrderedDict()
         self._trails: OrderedDict[Hashable, Trail] = OrderedDict()
         self._offers = 0
 
     def trail(self, conversation: Hashable) -> Trail:
-        """A conversation's trail; an unknown one begins here."""
-        trail = self._trails.get(conversation)
-        if trail is None:
-            trail = self._trails[conversation] = Trail()
-            if len(self._trails) > self._most:
-                self._trails.popitem(last=False)
-        return trail
+        """A conversation's trail, an empty one where it is unknown; looking changes nothing."""
+        return self._trails.get(conversation) or Trail()
 
     def saw_request(
         self, bucket: Hashable, conversation: Hashable, asked: int, held: Held
@@ -139,22 +136,23 @@ class Survival:
 
         Returns what would have served it (None: nothing was offered before it), and all that is known after it.
         """
-        trail = self.trail(conversation)
-        self._trails.move_to_end(conversation)
+        trail = remember(self._trails, conversation, self.trail(conversation), self._most)
         served = None
         if trail.boundary is not NOTHING or trail.completion is not NOTHING:
             served = trail.serves(held)
             trail.tally.add(self._keep, asked, served)
-            self.buckets.setdefault(bucket, Tally()).add(self._keep, asked, served)
+            tally = remember(self._buckets, bucket, self._buckets.get(bucket) or Tally(), self._most)
+            tally.add(self._keep, asked, served)
         return served, self.seen(bucket, trail.tally)
 
     def saw_offer(self, conversation: Hashable, mark: Mark, origin: Origin, held: Held) -> int:
         """A snapshot was offered, admitted or not. Returns the offer's number, from 1."""
         self._offers += 1
-        self.trail(conversation).offered(mark, origin, held, self._offers)
+        trail = remember(self._trails, conversation, self.trail(conversation), self._most)
+        trail.offered(mark, origin, held, self._offers)
         return self._offers
 
     def seen(self, bucket: Hashable, own: Tally) -> Tally:
         """What is known of a conversation of that bucket with that tally of its own."""
-        known = self.buckets.get(bucket) or Tally()
+        known = self._buckets.get(bucket) or Tally()
         return Tally().blended(known, 0) if self._prior is None else known.blended(own, self._prior)

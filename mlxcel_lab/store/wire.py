@@ -42,11 +42,7 @@ def event_from_json(row: Mapping[str, Any]) -> Event:
 
 def base_to_json(journal: Journal, *, tokens: bool = True) -> tuple[dict[str, Any], list[Event]]:
     """What a journal's kept events stand on, as an object of kind `base`, and those events: one consistent picture."""
-    while True:
-        first, base = journal.first_seq, journal.base
-        events = journal.since(first - 1)
-        if journal.first_seq == first:  # else events were folded in between: look again
-            break
+    base, first, events = journal.picture()
     entries = [event_to_json(event, tokens=tokens) for event in base.entries.values()]
     hits = [[snapshot_id, *seen] for snapshot_id, seen in base.hits.items()]
     return {

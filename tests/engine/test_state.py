@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 
+import numpy as np
 import pytest
 from mlx_lm.models.cache import (
     ArraysCache,
@@ -19,6 +20,7 @@ from mlx_lm.models.cache import (
 )
 
 from mlxcel_lab.engine.backend import mx
+from mlxcel_lab.engine.forward import LivePass
 from mlxcel_lab.engine.state import Blank, capture, measure
 from mlxcel_lab.engine.worker import mlx_thread
 
@@ -126,6 +128,13 @@ def test_a_state_is_cut_only_where_every_layer_can_go_back(lab, name, length):
     if not expected:
         with pytest.raises(ValueError, match=f"of 100 tokens can't be cut to {length}"):
             state.restore(length)
+
+
+def test_a_family_that_never_truncates_is_known_before_anything_is_stored(lab, name):
+    cuttable = {n for n in range(1, 12) if capture(_prefilled(lab(name), PROMPT[:12]), 12).can_truncate(n)}
+    fresh = LivePass(lab(name).model, None, np.empty(0, np.int32), trim=False)
+    assert fresh.ever_truncates is bool(cuttable)
+    assert fresh.ever_truncates is (name not in ("falcon-h1", "gated-delta", "mamba2"))
 
 
 def test_a_cut_state_goes_on_as_a_computed_one(lab, name):

@@ -219,3 +219,13 @@ def test_a_long_request_that_diverges_half_way_is_compared_only_that_far(
     miss = store.lookup(A, asked)
     assert miss.common_prefix_len == 65_536
     assert compared == [65_536]
+
+
+@pytest.mark.parametrize("shared", [0, 3, 8])
+def test_whoever_shares_too_little_to_serve_is_not_asked_whether_it_can_be_cut(shared: int) -> None:
+    store, asked = make_store(min_prefix=4), []
+    for number in range(50):
+        store.insert(A, snap([*range(shared), 100 + number, 0, 0, 0, 0], origin=Origin.BOUNDARY))
+    miss = store.lookup(A, range(8), lambda snapshot, length: asked.append(length))
+    assert isinstance(miss, Diverged)
+    assert asked == ([] if shared < 4 else [8] * 50)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from pathlib import Path
 
 import hypothesis.strategies as st
@@ -201,6 +202,21 @@ def test_a_file_with_a_cell_that_no_event_has_is_refused(tmp_path: Path, column:
     ).write_parquet(path)
     with pytest.raises(ValueError, match=wrong):
         Journal.read(path)
+
+
+def test_a_picture_taken_while_a_bounded_journal_fills_has_lost_nothing() -> None:
+    journal = Journal(max_events=4)
+    store = make_store(journal=journal)
+    filling = threading.Thread(target=lambda: [store.insert(A, snap([token])) for token in range(2_000)])
+    filling.start()
+    alive = True
+    while alive:
+        alive = filling.is_alive()
+        base, first_seq, events = journal.picture()
+        assert [event.seq for event in events] == list(range(first_seq, first_seq + len(events)))
+        held = [*base.entries, *(event.snapshot_id for event in events if isinstance(event, Inserted))]
+        assert held == list(range(len(held)))
+    assert len(held) == 2_000
 
 
 def test_a_journal_read_back_can_go_on() -> None:

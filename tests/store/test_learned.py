@@ -134,6 +134,28 @@ def test_rungs_are_boundaries_at_doubling_lengths() -> None:
     assert rungs([10, 15, 20, 39, 40, 90], lambda n: n) == [10, 20, 40, 90]
 
 
+def test_what_it_remembers_is_bounded_by_the_conversations_seen_last() -> None:
+    rule = Learned(Learning(most_conversations=4))
+    store = SnapshotStore(PromptCacheConfig(min_prefix_tokens=1), rule=rule, clock=lambda: 0.0)
+    for number in range(40):
+        chat = _Chat(store, CacheKey(Bucket(f"m{number}"), f"s{number}"), keeps=True)
+        chat.turn(), chat.turn()
+    held = [known for part in (rule._survival, rule._pressure) for known in vars(part).values()]
+    assert max(len(known) for known in held if hasattr(known, "__len__")) == 4
+
+
+def test_looking_at_the_evidence_of_an_unknown_key_forgets_no_conversation() -> None:
+    rule = Learned(Learning(most_conversations=1))
+    store = SnapshotStore(PromptCacheConfig(min_prefix_tokens=1), rule=rule, clock=lambda: 0.0)
+    chat = _Chat(store, KEY, keeps=True)
+    chat.turn(), chat.turn()
+    known = rule.evidence(KEY)
+    assert rule.evidence(CacheKey(Bucket("other"), "t"))["requests"] == 0
+    assert rule.explain(CacheKey(Bucket("other"), "t"))
+    assert rule.evidence(KEY) == known
+    assert known["requests"] > 0
+
+
 def test_the_evidence_is_plain_numbers() -> None:
     _, rule, _ = _played(keeps=True, capacity=700)
     seen = rule.evidence(KEY)
