@@ -18,11 +18,11 @@ from typing import Any, NamedTuple
 
 import click
 import httpx
-import mlx.core as mx
 import polars as pl
 
 from ..config import PromptCacheConfig
 from ..engine import Engine, LabModel, load
+from ..engine.backend import has_openblas, mx
 from ..serve import BackgroundServer, ServerSettings
 from ..store import Journal, SnapshotStore
 
@@ -135,10 +135,11 @@ def ratio(frame: pl.DataFrame) -> str:
 
 
 def conditions(model: str, asked: Load) -> dict[str, Any]:
+    blas = ", OpenBLAS" if has_openblas else ""
     return {
         "model": model,
         "traffic": ", ".join(f"{name}={value}" for name, value in asked._asdict().items()),
-        "machine": f"{platform.machine()}, {os.cpu_count()} cores, MLX on {mx.default_device()}",
+        "machine": f"{platform.machine()}, {os.cpu_count()} cores, MLX on {mx.default_device()}{blas}",
         "versions": f"Python {platform.python_version()}, mlx {version('mlx')}",
     }
 

@@ -58,6 +58,7 @@ class Peer:
     """mlx_lm.models.cache.LRUPromptCache; only lists of Python integers serve as its tokens."""
 
     def __init__(self, **limits: int) -> None:
+        from ..engine import backend  # noqa: F401, I001  (before mlx: see there)
         from mlx_lm.models.cache import LRUPromptCache
 
         self.cache = LRUPromptCache(**limits)

@@ -25,10 +25,9 @@ def seeded_model(config: dict[str, Any], tokenizer: Any) -> Any:
     Lazy: nothing is evaluated. The draw goes by explicit keys: whatever MLX's global random state, the weights are the
     same.
     """
+    from .backend import mx  # noqa: I001  (before the rest of mlx: see there)
     from mlx.utils import tree_flatten, tree_unflatten
     from mlx_lm.utils import _get_classes
-
-    from .backend import mx
 
     model_class, args_class = _get_classes(config)
     model = model_class(args_class.from_dict(config))

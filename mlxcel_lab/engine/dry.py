@@ -81,6 +81,7 @@ def _find(source: str | Path | Mapping[str, Any]) -> tuple[str, dict[str, Any], 
 def _tokenizer(folder: Path | None, chat_template: str | None) -> Any:
     if folder is None or not (folder / "tokenizer_config.json").is_file():
         return load_lab_tokenizer(chat_template)
+    from . import backend  # noqa: F401, I001  (before mlx: see there)
     from mlx_lm.utils import load_tokenizer
 
     tokenizer = load_tokenizer(folder)

@@ -60,6 +60,7 @@ def load(name: str | Path, *, template: str | None = None) -> LabModel:
 
 def load_lab_tokenizer(chat_template: str | None = None) -> Any:
     """The lab's own tokenizer, wrapped as mlx-lm's."""
+    from . import backend  # noqa: F401, I001  (before mlx: see there)
     from mlx_lm.utils import load_tokenizer
 
     tokenizer = load_tokenizer(data_dir() / "tokenizer")
@@ -107,6 +108,7 @@ def _load_lab(name: str, chat_template: str) -> LabModel:
 
 
 def _load_checkpoint(name: str, chat_template: str | None) -> LabModel:
+    from . import backend  # noqa: F401, I001  (before mlx: see there)
     import mlx_lm
 
     try:

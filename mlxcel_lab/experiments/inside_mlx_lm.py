@@ -19,6 +19,7 @@ WIDTH = 320
 
 def same_traffic(model: str, turns: int, max_tokens: int) -> pl.DataFrame:
     """A row a turn and server: prompt and cached tokens as the client sees them, entries and bytes held after it."""
+    from ..engine import backend  # noqa: F401, I001  (before mlx: see there)
     from mlx_lm.models.cache import LRUPromptCache
 
     from ..serve.mlx_lm_server import prompt_cache

@@ -66,6 +66,7 @@ def speaker(name: str) -> Family:
 @cache
 def wrapped_tokenizer(name: str) -> Any:
     """A speaker's tokenizer as the engine takes it; each is loaded once."""
+    from ..engine import backend  # noqa: F401, I001  (before mlx: see there)
     from mlx_lm.tokenizer_utils import TokenizerWrapper
 
     if name in _LAB:

@@ -29,8 +29,6 @@ def run_server(arguments: Sequence[str], resolved: Resolved) -> None:
                 f"{argument}: the store's budget is set by --prompt-cache-snapshot-capacity-bytes and "
                 "--prompt-cache-snapshot-max-entries"
             )
-    from ..engine import backend  # noqa: F401  (before mlx: it brings OpenBLAS where there is one)
-
     with (
         _model_folder(list(arguments)) as argv,
         patched(prompt_cache(resolved)) as server,
@@ -55,6 +53,7 @@ def _rule(resolved: Resolved) -> str | SupersedeRule:
 @contextmanager
 def patched(cache: SnapshotPromptCache) -> Iterator[Any]:
     """`mlx_lm.server` with its cache class replaced: it offers no other place to hand one in."""
+    from ..engine import backend  # noqa: F401, I001  (before mlx: see there)
     import mlx_lm.server as server
 
     with patch.object(server, "LRUPromptCache", lambda *_, **__: cache):
@@ -77,6 +76,7 @@ def _model_folder(arguments: list[str]) -> Iterator[list[str]]:
 
 def save_lab_model(name: str, folder: Path, template: str | None = None) -> None:
     """Write a lab model as a checkpoint: config.json, weights, tokenizer with its chat template."""
+    from ..engine import backend  # noqa: F401, I001  (before mlx: see there)
     from mlx_lm.utils import save_config, save_model
 
     from ..engine import load

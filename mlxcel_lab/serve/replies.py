@@ -11,6 +11,9 @@ import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..engine import backend  # noqa: F401  (before mlx: see there)
+
+# isort: split
 from mlx_lm.generate import TextStateMachine, make_text_state_machine
 
 Delta = dict[str, Any]

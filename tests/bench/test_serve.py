@@ -4,6 +4,7 @@ from click.testing import CliRunner
 from polars import read_parquet
 
 from mlxcel_lab.bench.serve import command
+from mlxcel_lab.engine import backend
 
 
 def test_it_prints_its_conditions_both_sides_and_their_ratio(tmp_path):
@@ -25,6 +26,7 @@ def test_it_prints_its_conditions_both_sides_and_their_ratio(tmp_path):
         "/ warm",
     ):
         assert shown in result.output
+    assert (", OpenBLAS" in result.output) == backend.has_openblas
     frame = read_parquet(tmp_path / "results.parquet")
     sides = {side: rows for (side,), rows in frame.group_by("side")}
     assert sides["cold"]["prompt_tokens"].sort().to_list() == sides["warm"]["prompt_tokens"].sort().to_list()

@@ -64,6 +64,7 @@ def replay_mlx_lm(
     `trimmable` is a family whose layers can all be cut, as dense attention's. `by_ids`: whether its vectors are the
     trace's ids (tokens or blocks) or segments; None takes ids for trimmable families, which cut within a segment.
     """
+    from ...engine import backend  # noqa: F401, I001  (before mlx: see there)
     from mlx_lm.models.cache import LRUPromptCache
 
     limit = _UNLIMITED if max_bytes is None else max_bytes
