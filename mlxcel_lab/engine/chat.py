@@ -90,20 +90,20 @@ def render(
     ValueError with the template's own words.
     """
     _check_kwargs(template_kwargs)
+    conversation = normalise(messages)
     try:
         tokens = tokenizer.apply_chat_template(
-            normalise(messages),
+            conversation,
             tools=list(tools) if tools else None,
             add_generation_prompt=add_generation_prompt,
             tokenize=encoder is None,
             **_plain_list(tokenizer),
             **template_kwargs,
         )
-    except Exception as error:
-        if type(error).__module__.split(".")[0] != "jinja2":
-            raise
-        roles = ", ".join(str(m.get("role")) for m in messages[:8])
-        raise ValueError(f"the chat template refuses this conversation ({roles}): {error}") from error
+    except Exception as error:  # Jinja's own, or what a template's expression or the tokenizer's code raises
+        roles = ", ".join(str(m["role"]) for m in conversation[:8])
+        said = str(error) if type(error).__module__.startswith("jinja2") else repr(error)
+        raise ValueError(f"the chat template refuses this conversation ({roles}): {said}") from error
     if encoder is not None:
         return encoder.encode(tokens)
     vector = np.ascontiguousarray(tokens, dtype=np.int32)

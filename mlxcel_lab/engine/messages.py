@@ -26,6 +26,8 @@ def _normalised(index: int, message: Message) -> dict[str, Any]:
         raise ValueError(f"message {index} is {message!r}: expected a mapping with a role and a content")
     made = {**message, "content": _text(index, message.get("content"))}
     if calls := message.get("tool_calls"):
+        if not isinstance(calls, list | tuple):
+            raise ValueError(f"message {index} has the tool_calls {calls!r}: expected a list of calls")
         made["tool_calls"] = [_called(index, call) for call in calls]
     elif "tool_calls" in made:
         del made["tool_calls"]  # an explicit null reads as "has calls" in some templates
@@ -47,8 +49,8 @@ def _text(index: int, content: Any) -> str:
     return "".join(str(part) for part in parts)
 
 
-def _called(index: int, call: Mapping[str, Any]) -> dict[str, Any]:
-    function = call.get("function")
+def _called(index: int, call: Any) -> dict[str, Any]:
+    function = call.get("function") if isinstance(call, Mapping) else None
     if not isinstance(function, Mapping) or "name" not in function:
         raise ValueError(f"message {index} has the tool call {call!r}: expected a function with a name")
     arguments = function.get("arguments") or {}

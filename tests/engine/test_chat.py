@@ -49,6 +49,24 @@ def test_a_refusal_of_the_template_says_what_the_template_said():
         render(ToyTokenizer(REFUSING), [USER])
 
 
+@pytest.mark.parametrize(
+    ("template", "said"),
+    [
+        ("{{ messages[0].content + 1 }}", "can only concatenate str"),
+        ("{{ 1 // 0 }}", "ZeroDivisionError"),
+        ("{{ messages[0]['content'][9].x }}", "has no element 9|undefined"),
+        ("{% for x in 5 %}{% endfor %}", "not iterable"),
+        ("{% if %}", "Expected an expression"),
+    ],
+)
+def test_whatever_goes_wrong_inside_a_template_is_its_refusal(template, said):
+    with pytest.raises(
+        ValueError, match=rf"the chat template refuses this conversation \(user\): .*({said})"
+    ) as got:
+        render(ToyTokenizer(template), [USER])
+    assert got.value.__cause__ is not None
+
+
 def test_normalising_joins_text_parts_fills_missing_content_and_parses_arguments():
     call = {"id": "a", "type": "function", "function": {"name": "find", "arguments": '{"q": 1}'}}
     given_messages = [
@@ -75,6 +93,10 @@ def test_normalising_joins_text_parts_fills_missing_content_and_parses_arguments
             "aren't JSON",
         ),
         ([{"role": "assistant", "tool_calls": [{}]}], "expected a function with a name"),
+        ([{"role": "user"}, {"role": "assistant", "tool_calls": ["a"]}], "message 1 has the tool call 'a'"),
+        ([{"role": "assistant", "tool_calls": [None]}], "message 0 has the tool call None"),
+        ([{"role": "assistant", "tool_calls": 5}], "message 0 has the tool_calls 5: expected a list"),
+        ([{"role": "assistant", "tool_calls": {"function": {}}}], "message 0 has the tool_calls {'function'"),
     ],
 )
 def test_what_isnt_a_conversation_is_refused_by_its_message(messages, complaint):
