@@ -8,6 +8,7 @@ was asked for ends as run or as skipped for a counted reason, and leaves a `warm
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import Counter, OrderedDict
 from collections.abc import Callable
@@ -23,6 +24,7 @@ Target = Callable[[], TokenVector]
 Extend = Callable[[CacheKey, TokenVector, threading.Event], InsertResult | None]
 SKIPS = ("superseded by a newer one", "queue full", "a turn came", "no ancestor", "refused", "failed")
 _NEWER, _FULL, _TURN, _NO_ANCESTOR, _REFUSED, _FAILED = SKIPS
+_LOG = logging.getLogger("mlxcel_lab.engine")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,7 @@ class WarmUps:
 
     def run_waiting(self) -> WarmUpStats:
         """Run all that waits, oldest first, and wait for it."""
-        for future in self._started:
+        for future in () if mlx_thread().is_current else self._started:  # there, nothing else can be running
             future.result()
         while self._waiting:
             mlx_thread().run(self._next)
@@ -98,7 +100,11 @@ class WarmUps:
             wanted = target()
             tokens = len(wanted)
             reason = _skipped(self._extend(key, wanted, cancel), cancel)
-        except ValueError:  # the template refuses a conversation that goes on like this
+        except ValueError as refused:  # the template refuses a conversation that goes on like this
+            _LOG.info("no warm-up of session %r: %s", key.session, refused)
+            reason = _FAILED
+        except Exception:
+            _LOG.exception("the warm-up of session %r failed", key.session)
             reason = _FAILED
         with self._lock:
             self._finish(key, tokens, reason)

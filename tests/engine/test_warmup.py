@@ -1,5 +1,6 @@
 """Warm-ups: which run, which are skipped and why, and that a turn always comes first."""
 
+import logging
 import threading
 
 import numpy as np
@@ -104,6 +105,41 @@ def test_a_template_that_refuses_the_next_message_skips_the_warm_up():
     warm_ups = _warm_ups(_Work())
     warm_ups.ask(_key("a"), refuse)
     assert warm_ups.run_waiting().skipped == {"failed": 1}
+
+
+@pytest.mark.parametrize("background", [False, True])
+@pytest.mark.parametrize("error", [ValueError, TypeError, RuntimeError, KeyError, MemoryError])
+def test_one_that_fails_in_any_way_is_counted_and_told_and_the_others_run(error, background, caplog):
+    def fail(*_):
+        raise error("out of luck")
+
+    class Work(_Work):
+        def __call__(self, key, tokens, cancel):
+            return fail() if key.session == "work" else super().__call__(key, tokens, cancel)
+
+    warm_ups = _warm_ups(Work(), background=background)
+    with caplog.at_level(logging.INFO, logger="mlxcel_lab.engine"):
+        warm_ups.ask(_key("target"), fail)
+        warm_ups.ask(_key("work"), _target())
+        warm_ups.ask(_key("b"), _target())
+        stats = warm_ups.run_waiting()
+    assert (stats.run, stats.skipped, stats.waiting) == (1, {"failed": 2}, 0)
+    assert ["target" in record.getMessage() for record in caplog.records] == [True, False]
+    assert "out of luck" in caplog.text
+    notes = [n.data["outcome"] for n in warm_ups._store.journal if n.topic == "warmup"]
+    assert notes == ["skipped", "skipped", "run"]
+
+
+@pytest.mark.parametrize("background", [False, True])
+def test_they_can_be_run_on_the_mlx_thread_itself(background):
+    warm_ups = _warm_ups(_Work(), background=background)
+
+    def there():
+        warm_ups.ask(_key("a"), _target())
+        return warm_ups.run_waiting()
+
+    assert mlx_thread().submit(there).result(30).run == 1
+    assert warm_ups.run_waiting().asked == 1
 
 
 def test_each_one_leaves_a_note_in_the_journal():
