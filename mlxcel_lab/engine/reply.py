@@ -86,15 +86,17 @@ class Reply:
             return self._grow(text[:at], "stop")
         if len(self.tokens) == self.max_tokens:
             return self._end("length")
-        return self._grow(text[: len(text) - self._hold])  # a stop string may have begun in what is held back
+        # A stop string may have begun in what is held back, which is all of it while the text is shorter than that.
+        return self._grow(text[: max(len(text) - self._hold, 0)])
 
     def cut_off(self) -> str:
         """Ends a reply that was cancelled; the text that was held back."""
         return "" if self.finish_reason else self._end("cancelled")
 
     def _end(self, reason: str) -> str:
-        self._detokenizer.finalize()
-        return self._grow(self._detokenizer.text, reason)
+        self._detokenizer.finalize()  # may bring text that was held back: the rest of a character, a last space
+        text = self._detokenizer.text
+        return self._grow(text[: self._stopped_at(text)], reason)
 
     def _grow(self, text: str, reason: str | None = None) -> str:
         more, self.text = text[len(self.text) :], max(text, self.text, key=len)

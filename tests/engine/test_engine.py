@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from mlxcel_lab import CacheKey, Origin, PromptCacheConfig, Snapshot, SnapshotStore
 from mlxcel_lab.engine import Engine, load
 from mlxcel_lab.engine.backend import mx
+from mlxcel_lab.engine.reply import Reply
 from mlxcel_lab.engine.worker import mlx_thread
 from mlxcel_lab.store.types import Diverged, Hit, NoCandidate
 
@@ -318,12 +322,46 @@ def test_leaving_a_stream_early_cancels_its_turn(lab):
         (" one two three four", [" four", " two"], " one"),
         (" one two three four", "two thr", " one "),
         (" one two", " never", " one two"),
+        (" one two", " one", ""),
+        (" Observation: five", " Observation:", ""),  # longer than any text before it
     ],
 )
 def test_a_stop_string_ends_the_text_before_it_and_is_never_shown(lab, text, stop, said):
     stream = _engine(lab("dense")).stream(FOX, reply=text, stop=stop)
     assert "".join(stream) == said == stream.turn.text
     assert stream.turn.finish_reason == "stop"
+
+
+@settings(max_examples=200)
+@given(
+    data=st.data(), words=st.lists(st.sampled_from([" fox", " ran", " a", "ab", "\n", "é", "é!"]), max_size=8)
+)
+def test_no_stop_string_shows_nor_begins_to(lab, data, words):
+    tokenizer, text = lab("dense").tokenizer, "".join(words)
+    cuts = st.tuples(st.integers(0, len(text)), st.integers(1, 12)).map(lambda cut: text[cut[0] :][: cut[1]])
+    stop = data.draw(st.lists(st.one_of(cuts, st.sampled_from(["x fox", "!?"])).filter(bool), max_size=3))
+    ids = [*tokenizer.encode(text, add_special_tokens=False), tokenizer.eos_token_id]
+    reply, pieces = Reply(tokenizer, len(ids), stop), []
+    for token in ids:
+        pieces.append(reply.add(token))
+        if reply.finish_reason:
+            break
+    assert "".join(pieces) == reply.text
+    assert text.startswith(reply.text)
+    assert not any(one in reply.text for one in stop)
+    if not any(one in text for one in stop):
+        assert reply.text == text
+    else:  # it ended just before a stop string, of which nothing was told
+        assert any(text.startswith(one, len(reply.text)) for one in stop)
+
+
+def test_what_is_held_back_for_a_stop_string_is_told_when_the_reply_ends_otherwise(lab):
+    tokenizer = lab("dense").tokenizer
+    ids = tokenizer.encode(" a fox ran", add_special_tokens=False)
+    for end in ("length", "cancelled"):
+        reply = Reply(tokenizer, len(ids) + (end == "cancelled"), [" a fox ran home and slept"])
+        pieces = [*map(reply.add, ids), reply.cut_off()]
+        assert ("".join(pieces), reply.text, reply.finish_reason) == (" a fox ran", " a fox ran", end)
 
 
 def test_a_given_reply_is_forwarded_by_the_real_model(lab, name):
