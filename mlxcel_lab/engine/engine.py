@@ -72,6 +72,9 @@ class Engine:
 
         `on_token(text)` and `on_progress(done, total)` run in the caller's thread; an error in one, or an interrupt,
         cancels the turn. `cancel` ends it at the next step, with finish_reason "cancelled".
+
+        A turn that is cancelled or fails donates and replaces nothing. Its lookup stands as any other's does: counted,
+        journalled, and with a hit the snapshot's own (its hits and its recency), whatever became of the turn.
         """
         stream = self.stream(messages, session, max_tokens, on_progress=on_progress, cancel=cancel, **options)
         try:
@@ -103,19 +106,25 @@ class Engine:
 
         `max_tokens` bounds the reply (None: 64, or all of a given reply). `reply` is a scripted reply: a text, to which
         the end of the turn is added, or exact token ids; the model runs over it. `stop`: texts that end the reply.
+
+        What can't be answered raises a ValueError or TypeError before anything is counted. A RuntimeError on the MLX
+        thread itself, where waiting for the turn would never end.
         """
+        if mlx_thread().is_current:
+            raise RuntimeError(
+                "a turn can't be asked for on the MLX thread, which would wait for itself: ask elsewhere"
+            )
         request = Request(
-            messages=tuple(
-                messages
-            ),  # callers append to their list while the turn and its warm-up still need it
+            messages=tuple(messages),  # callers append to theirs while the turn and its warm-up still need it
             session=session,
             max_tokens=max_tokens,
             tools=tools,
             template_kwargs=dict(template_kwargs or {}),
             sampling=Sampling(temperature, top_p, seed),
             stop=(stop,) if isinstance(stop, str) else tuple(stop),
-            reply=reply if reply is None or isinstance(reply, str) else tuple(reply),
+            reply=reply,
         )
+        self._running.check(request)
         key = self.key(session, tools, template_kwargs)
         self._warm_ups.turn_comes(key)
         return Stream(

@@ -133,8 +133,7 @@ class DryPass(_Pass):
         self._forwarded.append(tokens)
 
     def decode(self, tail: TokenVector, max_tokens: int, choose: Chooser) -> Iterator[int]:
-        if choose.script is None:
-            raise ValueError("a dry engine computes nothing: give it the reply (reply=…)")
+        assert choose.script is not None  # refused when asked for
         self.forward(tail)
         for token in choose.script[:max_tokens]:
             self.forward(np.array([token], dtype=np.int32))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Any
 
 from .backend import mx
@@ -24,10 +25,16 @@ class Sampling:
     seed: int | None = None
 
     def __post_init__(self) -> None:
-        if not 0 <= self.temperature < float("inf"):
+        if not _is(Real, self.temperature) or not 0 <= self.temperature < float("inf"):
             raise ValueError(f"temperature={self.temperature!r}: expected a finite number, 0 or more")
-        if not 0 < self.top_p <= 1:
+        if not _is(Real, self.top_p) or not 0 < self.top_p <= 1:
             raise ValueError(f"top_p={self.top_p!r}: expected a number above 0, at most 1")
+        if self.seed is not None and not (_is(Integral, self.seed) and 0 <= self.seed < 1 << 64):
+            raise ValueError(f"seed={self.seed!r}: expected a whole number from 0 to 2**64 - 1, or None")
+
+
+def _is(kind: type, value: object) -> bool:
+    return isinstance(value, kind) and not isinstance(value, bool)
 
 
 class Drawn:
@@ -37,7 +44,7 @@ class Drawn:
 
     def __init__(self, sampling: Sampling) -> None:
         if sampling.seed is not None:
-            mx.random.seed(sampling.seed)
+            mx.random.seed(int(sampling.seed))
         # mlx-lm takes 0 as "no top-p"; 1 would sort the vocabulary for nothing.
         top_p = 0.0 if sampling.top_p == 1 else sampling.top_p
         self.sampler: Sampler = make_sampler(temp=sampling.temperature, top_p=top_p)

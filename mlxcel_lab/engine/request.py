@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..store import as_tokens
 from .messages import Messages, Tools
 from .reply import Sampling
 
@@ -23,7 +24,7 @@ class Request:
     template_kwargs: Mapping[str, Any] = field(default_factory=dict)
     sampling: Sampling = field(default_factory=Sampling)
     stop: tuple[str, ...] = ()
-    reply: str | tuple[int, ...] | None = None
+    reply: str | Sequence[int] | None = None
 
     def __post_init__(self) -> None:
         if self.max_tokens is not None and (
@@ -34,6 +35,8 @@ class Request:
             raise TypeError(f"session={self.session!r}: expected a string or None")
         if any(not isinstance(one, str) or not one for one in self.stop):
             raise ValueError(f"stop={self.stop!r}: expected strings that aren't empty")
+        if self.reply is not None and not isinstance(self.reply, str):
+            object.__setattr__(self, "reply", _ids(self.reply))
 
     def script(self, tokenizer: Any) -> list[int] | None:
         """The given reply's token ids, None where the model shall speak. An empty reply is the bare end of a turn."""
@@ -42,6 +45,16 @@ class Request:
         if isinstance(self.reply, str):
             said: list[int] = tokenizer.encode(self.reply, add_special_tokens=False)
             return [*said, tokenizer.eos_token_id]
-        if not self.reply:
-            raise ValueError("reply is empty: expected a text, or at least one token id")
-        return [int(token) for token in self.reply]
+        return [*self.reply]
+
+
+def _ids(reply: Sequence[int]) -> tuple[int, ...]:
+    try:
+        tokens = as_tokens(reply)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"reply: {error}") from None
+    if not len(tokens):
+        raise ValueError("reply is empty: expected a text, or at least one token id")
+    if (least := tokens.min()) < 0:
+        raise ValueError(f"reply: token {least}: expected ids of the vocabulary, 0 or more")
+    return tuple(tokens.tolist())

@@ -1,7 +1,8 @@
 """A turn as it runs on the MLX thread: look up, restore, prefill, decode, donate.
 
-Donations wait until the turn has ended, so a turn that is cancelled or fails leaves the store's snapshots as they were;
-that it looked something up stays in the journal and in the counters.
+Donations wait until the turn has ended, so a turn that is cancelled or fails leaves the store's snapshots as they were.
+That it looked something up stays: in the journal and in the counters, and what it found has been used then. Taking that
+back would part the store from its journal, from which every view and replay tells the recency.
 """
 
 from __future__ import annotations
@@ -58,6 +59,14 @@ class Running:
     clock: Callable[[], float]
     trim: bool
     encoder: Encoder
+
+    def check(self, request: Request) -> None:
+        """Refuses what this model can't answer, before anything is counted."""
+        if request.reply is None and isinstance(self.model, DryModel):
+            raise ValueError("a dry engine computes nothing: give it the reply (reply=…)")
+        given, size = request.reply, _vocabulary(self.model)
+        if isinstance(given, tuple) and max(given) >= size:
+            raise ValueError(f"reply: token {max(given)} is outside of the vocabulary of {size} tokens")
 
     def turn(self, request: Request, key: CacheKey, emit: Emit, cancel: threading.Event) -> Turn:
         """Answers a request. `emit` gets text and progress; `cancel` is looked at before every forward call."""
@@ -120,8 +129,9 @@ class Running:
 
     def _ask(self, request: Request, key: CacheKey) -> _Asked:
         tokenizer = self.model.tokenizer
-        script = request.script(tokenizer)  # a bad request raises before anything is counted
+        script = request.script(tokenizer)
         kwargs = request.template_kwargs
+        # What the template refuses raises here, before anything is counted.
         prompt = render(tokenizer, request.messages, request.tools, encoder=self.encoder, **kwargs)
         outcome = self.store.lookup(key, prompt, self._can_truncate, reserve=1)
         return _Asked(request, script, prompt, outcome, self._boundary(request, prompt))
@@ -207,6 +217,12 @@ class Running:
 
 def _allowed(snapshot: Snapshot, num_tokens: int) -> bool:
     return isinstance(snapshot.state, CapturedState) and snapshot.state.can_truncate(num_tokens)
+
+
+def _vocabulary(model: LabModel | DryModel) -> int:
+    """How many token ids there are: a model may have more rows than its tokenizer has tokens."""
+    told = (model.config.get("text_config") or model.config).get("vocab_size") or 0
+    return max(int(told), len(model.tokenizer))
 
 
 def _is_prefix(one: TokenVector, other: TokenVector) -> bool:

@@ -96,7 +96,8 @@ class SnapshotStore:
         At least `reserve` of the request's tokens are left to forward: a stored prefix longer than that allows serves
         only by truncation, else the next shorter one does. A hit reuses at least `min_prefix_tokens` tokens. Snapshots
         are offered to `can_truncate` by falling common prefix, then most recently used first. O(tokens); where
-        `can_truncate` refuses the first, going on costs O(n log n) for the n entries under this key.
+        `can_truncate` refuses the first, going on costs O(n log n) for the n entries under this key. What a hit counts
+        and refreshes stays so, also where the caller then gives up: the journal tells the same.
         """
         key, vector, reserve = checked_key(key), as_tokens(tokens), whole("reserve", reserve)
         with self._lock:

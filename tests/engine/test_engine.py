@@ -227,6 +227,30 @@ def test_a_cancelled_turn_leaves_the_store_as_it_was(lab, name):
     engine.store.check_integrity()
 
 
+@pytest.mark.parametrize("end", ["cancelled", "failed"])
+def test_a_turn_given_up_keeps_every_snapshot_and_its_lookup_stands_as_the_journal_tells(lab, end):
+    engine = _engine(lab("gated-delta"), boundary=True)
+    first = {session: engine.chat(FOX, session, 4) for session in "ab"}
+    before, counted = _contents(engine.store), engine.store.stats()
+    cancel = threading.Event()
+    if end == "cancelled":
+        cancel.set()
+        given_up = engine.chat(_next(FOX, first["a"]), "a", 4, cancel=cancel)
+        assert (given_up.finish_reason, given_up.cached_tokens > 0) == ("cancelled", True)
+    else:
+        with pytest.raises(ZeroDivisionError):
+            engine.chat(_next(FOX, first["a"]), "a", 4, on_token=lambda _: 1 // 0)
+    assert sorted(_contents(engine.store)) == sorted(before)
+    stats, journal = engine.store.stats(), engine.store.journal
+    assert (stats.inserts, stats.lookups, stats.hits) == (counted.inserts, 3, 1)
+    order = [entry.snapshot_id for entry in engine.store.entries()]
+    assert order == [event.snapshot_id for event in journal.state_at(journal.next_seq - 1)]
+    assert engine.store.entries()[-1].key.session == "a"  # it was used then
+    for session in "ab":
+        following = engine.chat(_next(FOX, first[session]), session, 4)
+        assert following.cached_tokens == first[session].prompt_tokens + 4
+
+
 def test_a_turn_cancelled_before_it_began_forwards_nothing(watched):
     engine, forwarded = watched
     cancel = threading.Event()
@@ -432,17 +456,58 @@ def test_an_extension_donates_a_boundary_from_the_nearest_ancestor_and_counts_no
         ({"max_tokens": True}, "max_tokens=True"),
         ({"max_tokens": 2.5}, "max_tokens=2.5"),
         ({"temperature": -1}, "temperature=-1"),
+        ({"temperature": "hot"}, "temperature='hot'"),
+        ({"temperature": True}, "temperature=True"),
         ({"top_p": 0}, "top_p=0"),
+        ({"top_p": None}, "top_p=None"),
+        ({"seed": "a"}, "seed='a'"),
+        ({"seed": 1.5}, "seed=1.5"),
+        ({"seed": -1}, "seed=-1"),
+        ({"seed": 2**64}, "seed=18446744073709551616"),
+        ({"seed": True}, "seed=True"),
         ({"stop": ""}, "stop="),
         ({"reply": []}, "reply is empty"),
+        ({"reply": [3, -5]}, "reply: token -5: expected"),
+        ({"reply": [3, 1.7]}, "reply: token 1.7 at position 1: expected"),
+        ({"reply": [True]}, "reply: token True at position 0: expected"),
+        ({"reply": 5}, "reply: tokens are int: expected"),
+        ({"reply": [3, 1584]}, "reply: token 1584 is outside of the vocabulary of 1584 tokens"),
+        ({"reply": [2**40]}, "reply: token 1099511627776 is outside of int32"),
         ({"messages": []}, "messages is empty"),
+        ({"messages": [{"role": "assistant", "tool_calls": ["a"]}]}, "message 0 has the tool call 'a'"),
     ],
 )
 def test_bad_arguments_are_refused_before_anything_happens(lab, options, message):
     engine = _engine(lab("dense"))
-    with pytest.raises(ValueError, match=message):
+    events = len(engine.store.journal)
+    with pytest.raises((ValueError, TypeError), match=re.escape(message)):
         engine.chat(**{"messages": FOX, "session": "A", **options})
     assert engine.store.stats().lookups == 0
+    assert len(engine.store.journal) == events
+
+
+def test_a_bad_request_drops_no_warm_up(lab):
+    engine = _engine(lab("dense"))
+    engine.chat(FOX, "A", 2)
+    for bad in ({"reply": [1584]}, {"seed": "a"}):
+        with pytest.raises(ValueError, match=r"expected|outside"):
+            engine.chat(FOX, "A", **bad)
+    assert engine.warm_up_idle().skipped == {}
+
+
+@pytest.mark.parametrize("ids", [(5, 6), [np.int64(5), 6], np.array([5, 6]), range(5, 7)])
+def test_any_row_of_whole_numbers_can_be_a_reply(lab, ids):
+    turn = _engine(lab("dense")).chat(FOX, reply=ids, seed=np.int64(3))
+    assert turn.completion.tolist() == [5, 6]
+    assert turn.request.reply == (5, 6)
+
+
+def test_a_turn_on_the_mlx_thread_itself_is_refused_instead_of_waiting_for_ever(lab):
+    engine = _engine(lab("dense"))
+    for ask in (engine.chat, engine.stream):
+        with pytest.raises(RuntimeError, match="on the MLX thread"):
+            mlx_thread().submit(lambda ask=ask: ask(FOX)).result(30)
+    assert engine.chat(FOX, max_tokens=1).finish_reason == "length"
 
 
 def test_conversations_from_many_threads_get_the_replies_they_would_get_alone(lab, name):
