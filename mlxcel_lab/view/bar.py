@@ -2,23 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from html import escape
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any, Protocol
 
 import ipywidgets as widgets
 
+from .runner import Runner
 from .script import Say, Wait, load_script
 
-if TYPE_CHECKING:
-    from .dashboard import Dashboard
-
 WAITS = {"10 minutes": 600, "1 hour": 3600, "3 hours": 10_800}
+
+
+class Played(Protocol):
+    """What the bar is for: a dashboard. `runner` is None where it only watches, and then `own_runner` raises."""
+
+    runner: Runner | None
+    error: BaseException | None
+
+    @property
+    def own_runner(self) -> Runner: ...
+    def handled(self, act: Callable[..., Any]) -> Callable[..., None]: ...
+    def stop(self) -> None: ...
+    def reset(self) -> None: ...
+    def export(self) -> list[Path]: ...
 
 
 class RunBar:
     """Handlers here only submit work or set an event; what came of it is shown by `show`."""
 
-    def __init__(self, dashboard: Dashboard) -> None:
+    def __init__(self, dashboard: Played) -> None:
         self._dashboard = dashboard
         self.run = _button("Run", "play", "success", "Run the rest of the script")
         self.step = _button("Step", "step-forward", "", "One message")
@@ -44,7 +58,7 @@ class RunBar:
     def show(self) -> None:
         """Bring progress, status and errors up to date."""
         runner = self._dashboard.runner
-        error = self._dashboard._error or (runner.error if runner else None)
+        error = self._dashboard.error or (runner.error if runner else None)
         _set(
             self.error, f'<div class="mlxl-error" role="alert">{escape(_said(error))}</div>' if error else ""
         )
@@ -60,18 +74,18 @@ class RunBar:
         self.step.disabled = self.run.disabled
 
     def _connect(self) -> None:
-        dash, handled = self._dashboard, self._dashboard._handled
-        self.run.on_click(handled(lambda _: dash._own_runner.run()))
-        self.step.on_click(handled(lambda _: dash._own_runner.step()))
+        dash, handled = self._dashboard, self._dashboard.handled
+        self.run.on_click(handled(lambda _: dash.own_runner.run()))
+        self.step.on_click(handled(lambda _: dash.own_runner.step()))
         self.stop.on_click(handled(lambda _: dash.stop()))
         self.reset.on_click(handled(lambda _: dash.reset()))
         self.export.on_click(handled(lambda _: self._exported()))
         self.send.on_click(handled(lambda _: self._sent()))
-        self.later.on_click(handled(lambda _: dash._own_runner.add(Wait(self.hours.value))))
+        self.later.on_click(handled(lambda _: dash.own_runner.add(Wait(self.hours.value))))
 
     def _sent(self) -> None:
         if text := self.message.value.strip():
-            self._dashboard._own_runner.add(Say(self.session.value, text))
+            self._dashboard.own_runner.add(Say(self.session.value, text))
             self.message.value = ""
 
     def _exported(self) -> None:

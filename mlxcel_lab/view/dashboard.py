@@ -1,8 +1,8 @@
 """The dashboard: watch a store live, travel in time, see why; run traffic against one cache or compare two.
 
 `Dashboard()` plays the default script on a lab model under two settings. `Dashboard(store)`, `(engine)`, `(journal)`,
-`(path)`, `("http://…")` watches what is there, or two of them beside
-each other. Everything shown is computed from journals.
+`(path)`, `("http://…")` watches what is there, or two of them beside each other. Everything shown is computed from
+journals; of a server that has none, its counters are shown.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import threading
 from collections.abc import Callable
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +21,12 @@ from .bar import RunBar
 from .cache_run import DRY
 from .controls import Controls
 from .export import export, reproducing
-from .foreign import ForeignDashboard
+from .foreign import CounterView
 from .panels import summary
 from .picture import png
 from .reasons import Reasons
 from .refresher import WATCH_SECONDS, Refresher
-from .remote import has_journal, is_address
+from .remote import NoJournalError
 from .runner import Runner
 from .script import Say, Wait
 from .setup import Setup
@@ -36,24 +35,20 @@ from .stage import Stage
 
 
 class Dashboard(widgets.VBox):
-    """Shows `things` (at most two: engines, stores, journals, journal files, sources), or runs a `Setup` of its own.
+    """Shows `things` (two at most: engines, stores, journals, their files, servers' addresses), or runs a `Setup`.
 
     Settings are the fields of `Setup`, by name. With an engine the typed messages and the script go to that engine.
+    `api_key` opens a guarded server. Of a server without a journal the `counters` are shown, polled.
     """
 
     SETTINGS = Setup().parameters()
     """The settings and their defaults: the parameters of the notebook `01_dashboard`."""
 
     runner: Runner | None = None
+    counters: CounterView | None = None
     _refresher: Refresher | None = None
 
-    def __new__(cls, *things: Any, **settings: Any) -> Any:
-        """A dashboard; for the address of a server that has counters and no journal, one of its counters."""
-        if len(things) == 1 and is_address(things[0]) and not has_journal(things[0]):
-            return ForeignDashboard(things[0], **settings)
-        return super().__new__(cls, *things, **settings)
-
-    def __init__(self, *things: Any, **settings: Any) -> None:
+    def __init__(self, *things: Any, api_key: str | None = None, **settings: Any) -> None:
         setup, engine = Setup.of(settings), None
         if len(things) == 1 and hasattr(things[0], "chat"):
             engine = things[0]
@@ -63,10 +58,15 @@ class Dashboard(widgets.VBox):
             )
         self._lock = threading.RLock()
         self._due: set[str] = set()
-        self._error: BaseException | None = None
+        self.error: BaseException | None = None  # of a handler or a refresh: shown, and raised by `result`
         self._engine = engine
         self.stage = Stage()
-        watched = as_sources(things)
+        try:
+            watched = as_sources(things, api_key)
+        except NoJournalError:
+            if len(things) > 1:  # counters can't be laid beside a journal
+                raise
+            watched, self.counters = [], CounterView(things[0], api_key=api_key)
         if engine is not None or not things:
             self.runner = Runner(setup, self._touch, engine)
         self._refresher = Refresher(
@@ -75,7 +75,7 @@ class Dashboard(widgets.VBox):
             watch_seconds=WATCH_SECONDS if any(s.live for s in watched) else None,
         )
         self.controls = (
-            Controls(setup, self._handled(self._changed)) if engine is None and not things else None
+            Controls(setup, self.handled(self._changed)) if engine is None and not things else None
         )
         self.bar = RunBar(self)
         self._shown_runs: list[Any] = []
@@ -90,27 +90,27 @@ class Dashboard(widgets.VBox):
 
     def run(self) -> None:
         """Run the rest of the script and wait for it; raises what went wrong. For scripts, papermill and tests."""
-        self._own_runner.run().result()
+        self.own_runner.run().result()
         self.result()
 
     def step(self) -> None:
         """Run one step of the script and wait for it."""
-        self._own_runner.step().result()
+        self.own_runner.step().result()
         self.result()
 
     def say(self, session: str, message: str, reply: str | None = None) -> None:
         """Say something in a conversation and wait for the answer, before the script goes on."""
-        self._own_runner.add(Say(session, message, reply)).result()
+        self.own_runner.add(Say(session, message, reply)).result()
         self.result()
 
     def wait(self, seconds: float) -> None:
         """Move the clock on."""
-        self._own_runner.add(Wait(seconds)).result()
+        self.own_runner.add(Wait(seconds)).result()
         self.result()
 
     def stop(self) -> None:
         """End what is running; a turn that was going on leaves nothing behind but its lookup."""
-        self._own_runner.stop()
+        self.own_runner.stop()
 
     def reset(self, **changes: Any) -> None:
         """Begin the script anew, with other settings where some are given; an engine of one's own keeps its store."""
@@ -118,10 +118,10 @@ class Dashboard(widgets.VBox):
 
     def result(self) -> list[Turn]:
         """Waits for the worker, then the turns of the lower cache; raises an error of the worker or of the view."""
-        turns = self._own_runner.result() if self.runner is not None else []
+        turns = self.own_runner.result() if self.runner is not None else []
         self.refresh()
-        if self._error is not None:
-            raise self._error
+        if self.error is not None:
+            raise self.error
         return turns
 
     # looking ------------------------------------------------------------------------------------------------------
@@ -129,7 +129,7 @@ class Dashboard(widgets.VBox):
     @property
     def setup(self) -> Setup:
         """What this dashboard runs, without steps that were typed."""
-        return self._own_runner.setup
+        return self.own_runner.setup
 
     @property
     def journals(self) -> list[Journal]:
@@ -165,30 +165,23 @@ class Dashboard(widgets.VBox):
 
     def close(self) -> None:
         """End the threads, and the view."""
-        for part in (self._refresher, self.runner):
+        for part in (self._refresher, self.runner, self.counters):
             if part is not None:  # one that could not be made is closed, too
                 part.close()
         super().close()
 
-    # inside -------------------------------------------------------------------------------------------------------
+    # for its bar --------------------------------------------------------------------------------------------------
 
     @property
-    def _own_runner(self) -> Runner:
+    def own_runner(self) -> Runner:
+        """What runs here. Raises ValueError where nothing does."""
         if self.runner is None:
             raise ValueError(
                 "this dashboard only watches: one with an engine, or of its own, can run something"
             )
         return self.runner
 
-    def _touch(self) -> None:
-        if self._refresher is not None:
-            self._refresher.touch()
-
-    def _moved(self, change: Any) -> None:
-        self._due.add(change["name"])
-        self._touch()
-
-    def _handled(self, act: Callable[..., Any]) -> Callable[..., None]:
+    def handled(self, act: Callable[..., Any]) -> Callable[..., None]:
         """A handler whose error is shown, and raised by `result()`: in a callback it would be swallowed."""
 
         def handler(*args: Any) -> None:
@@ -199,17 +192,27 @@ class Dashboard(widgets.VBox):
 
         return handler
 
+    # inside -------------------------------------------------------------------------------------------------------
+
+    def _touch(self) -> None:
+        if self._refresher is not None:
+            self._refresher.touch()
+
+    def _moved(self, change: Any) -> None:
+        self._due.add(change["name"])
+        self._touch()
+
     def _changed(self) -> None:
         if self.controls is not None:
             self._restart(self.controls.setup)
 
     def _failed(self, error: BaseException) -> None:
-        self._error = error
+        self.error = error
         self.bar.show()
 
     def _restart(self, setup: Setup, replay: bool = True) -> None:
         """Another setup: run again what was run, where that costs a moment only."""
-        old, self._error = self._own_runner, None
+        old, self.error = self.own_runner, None
         again = len(old.steps) if old.busy else old.done
         self.runner = Runner(setup, self._touch, self._engine)
         same_script = (setup.script, setup.lines) == (old.setup.script, old.setup.lines)
@@ -242,6 +245,8 @@ class Dashboard(widgets.VBox):
             self._refresher.start()
 
     def _children(self) -> list[Any]:
+        if self.counters is not None:
+            return [self.counters]
         talk = [self.bar.talk] if self.runner is not None else []
         own = [self.controls.box] if self.controls else []
         return [self.bar.box, *own, self.stage.occupancy, *talk, self.stage.details]
@@ -258,5 +263,5 @@ class Dashboard(widgets.VBox):
         return data, metadata
 
     def __repr__(self) -> str:
-        seen = ", ".join(f"{s.title}: {len(s.journal)} events" for s in self.stage.sources) or "nothing yet"
-        return f"Dashboard({escape(seen)})"
+        seen = ", ".join(f"{s.title}: {len(s.journal)} events" for s in self.stage.sources)
+        return f"Dashboard({seen or ('counters only' if self.counters else 'nothing yet')})"

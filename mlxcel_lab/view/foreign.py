@@ -19,7 +19,7 @@ import polars as pl
 import vl_convert
 
 from . import theme
-from .remote import client_for
+from .remote import ask, client_for
 
 CANT_TELL = (
     "whose snapshots they are, and of which origin",
@@ -54,10 +54,9 @@ class CounterWatch:
         self.poll()
 
     def poll(self) -> None:
-        """Ask once. Raises httpx's errors where the server can't be asked, ValueError where it has no such counters."""
-        answer = self._client.get("/v1/cache/stats")
-        answer.raise_for_status()
-        stats = answer.json()
+        """Ask once. Raises what `remote.ask` raises, and ValueError where the server has no such counters."""
+        answer = ask(self._client, "/v1/cache/stats")
+        stats = answer.json() if answer is not None else {}
         missing = [name for name in (*_GAUGES, "snapshot_hits", "snapshot_lookups") if name not in stats]
         if missing:
             raise ValueError(f"{self._client.base_url} has no mlxcel counters: {', '.join(missing)} missing")
@@ -128,7 +127,7 @@ class CounterWatch:
         return {**shown, **counted, "last rejection": said or "none"}
 
 
-class ForeignDashboard(widgets.VBox):
+class CounterView(widgets.VBox):
     """Polls a foreign server's counters every `seconds` and shows them, until it is closed."""
 
     def __init__(self, address: str, *, api_key: str | None = None, seconds: float = 1.0) -> None:

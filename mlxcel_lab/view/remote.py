@@ -15,10 +15,11 @@ from ..store import Event, Journal
 from ..store.wire import event_from_json, journal_from_json
 
 _SECONDS = 10
+_EVENTS = "/v1/cache/events"
 
 
 class NoJournalError(ValueError):
-    """The server has no journal to follow; it may have counters."""
+    """The server has no journal to follow; it may have counters (see `foreign`)."""
 
 
 def is_address(thing: object) -> bool:
@@ -26,23 +27,31 @@ def is_address(thing: object) -> bool:
     return isinstance(thing, str) and thing.startswith(("http://", "https://"))
 
 
-def client_for(
-    address: str, api_key: str | None = None, transport: httpx.BaseTransport | None = None
-) -> httpx.Client:
+def client_for(address: str, api_key: str | None = None) -> httpx.Client:
     headers = {} if api_key is None else {"Authorization": f"Bearer {api_key}"}
-    return httpx.Client(base_url=address.rstrip("/"), headers=headers, timeout=_SECONDS, transport=transport)
+    return httpx.Client(base_url=address.rstrip("/"), headers=headers, timeout=_SECONDS)
 
 
-def has_journal(address: str) -> bool:
-    """Whether the server there has a journal to follow. Raises httpx's errors where it can't be asked."""
-    with client_for(address) as client:
-        return client.get("/v1/cache/events", params={"since": 2**62}).status_code != httpx.codes.NOT_FOUND
+def ask(client: httpx.Client, path: str, query: dict[str, Any] | None = None) -> httpx.Response | None:
+    """The server's answer; None where it has no such path (404).
+
+    Raises httpx's errors where the server can't be reached, ValueError for any other status than 200 and 404.
+    """
+    answer = client.get(path, params=query)
+    if answer.status_code == httpx.codes.NOT_FOUND:
+        return None
+    if answer.status_code in (httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN):
+        given = "refuses this API key" if "Authorization" in client.headers else "wants an API key"
+        raise ValueError(f"{client.base_url} {given} ({answer.status_code}): give its own as api_key='...'")
+    if answer.status_code != httpx.codes.OK:
+        raise ValueError(f"{client.base_url} answers {path} with {answer.status_code} {answer.reason_phrase}")
+    return answer
 
 
-class Follower:
+class RemoteJournal:
     """Keeps a copy of a server's journal; `update` fetches what is new. One thread at a time.
 
-    Raises NoJournalError where the server has none, httpx's errors where it can't be reached, ValueError where it
+    Raises NoJournalError where the server has none, what `ask` raises where it doesn't answer, ValueError where it
     has started anew since: its events no longer go on from those that are kept here.
     """
 
@@ -50,9 +59,7 @@ class Follower:
         self._client = client
         rows = self._fetch({"base": True, "tokens": True})[1]
         if not rows or rows[0].get("kind") != "base":
-            raise NoJournalError(
-                f"{client.base_url} answers /v1/cache/events with something else than a journal"
-            )
+            raise self._no_journal()
         self.journal = journal_from_json(rows[0], rows[1:])
 
     def update(self) -> None:
@@ -66,12 +73,19 @@ class Follower:
             _append(self.journal, event_from_json(row))
 
     def _fetch(self, query: dict[str, Any]) -> tuple[int, list[dict[str, Any]]]:
-        answer = self._client.get("/v1/cache/events", params=query)
-        if answer.status_code == httpx.codes.NOT_FOUND:
-            raise NoJournalError(f"{self._client.base_url} has no /v1/cache/events")
-        answer.raise_for_status()
-        rows = [json.loads(line) for line in answer.text.splitlines()]
+        answer = ask(self._client, _EVENTS, query)
+        if answer is None:
+            raise NoJournalError(f"{self._client.base_url} has no {_EVENTS}")
+        try:
+            rows = [json.loads(line) for line in answer.text.splitlines()]
+        except ValueError:
+            raise self._no_journal() from None
+        if not all(isinstance(row, dict) for row in rows):
+            raise self._no_journal()
         return int(answer.headers.get("X-Next-Seq", 0)), rows
+
+    def _no_journal(self) -> NoJournalError:
+        return NoJournalError(f"{self._client.base_url} answers {_EVENTS} with something else than a journal")
 
 
 def _append(journal: Journal, event: Event) -> None:

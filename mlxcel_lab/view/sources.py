@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..store import Journal, SnapshotStore
-from .remote import Follower, client_for, is_address
+from .remote import RemoteJournal, client_for, is_address
 
 
 def _nothing() -> None:
@@ -32,8 +32,11 @@ class Source:
     update: Callable[[], None] = _nothing
 
 
-def as_source(thing: Any) -> Source:
-    """A source of a journal, a store, an engine (anything with a `store`), a journal's file, or a server's address."""
+def as_source(thing: Any, api_key: str | None = None) -> Source:
+    """A source of a journal, a store, an engine (anything with a `store`), a journal's file, or a server's address.
+
+    `api_key` is what a guarded server asks for.
+    """
     if isinstance(thing, Source):
         return thing
     if isinstance(thing, Journal):
@@ -43,7 +46,7 @@ def as_source(thing: Any) -> Source:
     if isinstance(getattr(thing, "store", None), SnapshotStore):
         return as_source(thing.store)
     if is_address(thing):
-        return _server(thing)
+        return _server(thing, api_key)
     if isinstance(thing, str | Path):
         return _file(Path(thing))
     raise TypeError(
@@ -52,11 +55,13 @@ def as_source(thing: Any) -> Source:
     )
 
 
-def as_sources(things: Sequence[Any]) -> list[Source]:
+def as_sources(things: Sequence[Any], api_key: str | None = None) -> list[Source]:
     """One source, or two to compare; they get titles that differ."""
     if len(things) > 2:
         raise ValueError(f"{len(things)} journals: a dashboard shows one, or compares two")
-    sources = [as_source(thing) for thing in things]
+    if api_key is not None and not any(map(is_address, things)):
+        raise TypeError("api_key is for a server that is watched at its address")
+    sources = [as_source(thing, api_key) for thing in things]
     if len(sources) == 2 and sources[0].title == sources[1].title:
         return [
             Source(f"{s.title} ({n})", s.journal, s.live, s.update) for n, s in enumerate(sources, start=1)
@@ -64,9 +69,9 @@ def as_sources(things: Sequence[Any]) -> list[Source]:
     return sources
 
 
-def _server(address: str) -> Source:
-    follower = Follower(client_for(address))
-    return Source(address, follower.journal, update=follower.update)
+def _server(address: str, api_key: str | None) -> Source:
+    copy = RemoteJournal(client_for(address, api_key))
+    return Source(address, copy.journal, update=copy.update)
 
 
 def _file(path: Path) -> Source:

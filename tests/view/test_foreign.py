@@ -1,11 +1,13 @@
 """A foreign server's counters, as mlxcel offers them: polled, turned into rates, drawn, and their limits said."""
 
+import threading
+
 import httpx
 import pytest
 
 from mlxcel_lab.config import PromptCacheConfig
 from mlxcel_lab.store import Bucket, CacheKey, Snapshot, SnapshotStore
-from mlxcel_lab.view.foreign import CANT_TELL, CounterWatch, ForeignDashboard
+from mlxcel_lab.view.foreign import CANT_TELL, CounterView, CounterWatch
 
 KEY = CacheKey(Bucket(), "s")
 
@@ -80,6 +82,15 @@ def test_the_chart_shows_the_budget_and_only_what_happened():
     assert "'domain': ['superseded']" in spec
 
 
+@pytest.mark.parametrize(
+    ("status", "said"), [(404, "has no mlxcel counters"), (401, "API key"), (500, "500")]
+)
+def test_a_server_that_does_not_answer_with_counters_says_so(status, said):
+    transport = httpx.MockTransport(lambda _: httpx.Response(status))
+    with pytest.raises(ValueError, match=said):
+        CounterWatch(httpx.Client(base_url="http://mlxcel", transport=transport))
+
+
 @pytest.mark.parametrize("stats", [{}, {"snapshot_bytes": 1}])
 def test_a_server_without_the_counters_is_refused_with_what_is_missing(stats):
     with pytest.raises(ValueError, match="snapshot_hits, snapshot_lookups missing"):
@@ -87,16 +98,23 @@ def test_a_server_without_the_counters_is_refused_with_what_is_missing(stats):
 
 
 def test_the_view_polls_by_itself_says_what_it_cant_know_and_ends_when_closed(monkeypatch):
-    store = _store()
-    transport = httpx.MockTransport(lambda _: httpx.Response(200, json=store.stats_payload()))
+    store, polls, often = _store(), [], threading.Event()
+
+    def answer(request):
+        polls.append(request)
+        if len(polls) == 3:
+            often.set()
+        return httpx.Response(200, json=store.stats_payload())
+
+    transport = httpx.MockTransport(answer)
     monkeypatch.setattr(
         "mlxcel_lab.view.foreign.client_for",
         lambda address, key=None: httpx.Client(base_url=address, transport=transport),
     )
-    view = ForeignDashboard("http://mlxcel", seconds=0.001)
-    while len(view.watch.frame()) < 3:
-        pass
+    view = CounterView("http://mlxcel", seconds=0.001)
+    assert often.wait(60)
     view.close()
+    assert len(view.watch.frame()) >= 3
     shown = "".join(child.value for child in view.children)
     assert "<svg" in shown
     assert all(text in shown for text in CANT_TELL)

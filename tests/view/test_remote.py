@@ -10,15 +10,14 @@ import pytest
 from mlxcel_lab.serve import BackgroundServer, ServerSettings
 from mlxcel_lab.store import Bucket, CacheKey, Journal, Snapshot, SnapshotStore
 from mlxcel_lab.view.dashboard import Dashboard
-from mlxcel_lab.view.foreign import ForeignDashboard
-from mlxcel_lab.view.remote import Follower, NoJournalError, client_for, is_address
+from mlxcel_lab.view.remote import NoJournalError, RemoteJournal, client_for, is_address
 
 KEY = CacheKey(Bucket(model_id="m"), "alice")
 
 
 @pytest.fixture
 def follow():
-    """`follow(store)` gives a client of a real server on that store's routes."""
+    """`follow(store)` gives a client of a real server on that store's routes; with `api_key` a guarded one."""
     running = []
 
     class Only:
@@ -27,10 +26,10 @@ def follow():
         def __init__(self, store):
             self.store = store
 
-    def start(store):
-        server = BackgroundServer(Only(store), ServerSettings("none"))
+    def start(store, api_key=None):
+        server = BackgroundServer(Only(store), ServerSettings("none", api_key))
         running.append(server)
-        return client_for(server.__enter__())
+        return client_for(server.__enter__(), api_key)
 
     yield start
     for server in running:
@@ -47,7 +46,7 @@ def _grow(store, first, last):
 def test_the_copy_shows_what_the_original_shows_also_where_old_events_were_folded(follow, max_events):
     store = SnapshotStore(journal=Journal(max_events))
     _grow(store, 0, 6)
-    follower = Follower(follow(store))
+    follower = RemoteJournal(follow(store))
     _grow(store, 6, 8)
     follower.update()
     assert follower.journal.first_seq <= store.journal.first_seq
@@ -63,7 +62,7 @@ def test_the_copy_shows_what_the_original_shows_also_where_old_events_were_folde
 
 def test_an_update_with_nothing_new_changes_nothing(follow):
     store = SnapshotStore()
-    follower = Follower(follow(store))
+    follower = RemoteJournal(follow(store))
     follower.update()
     assert len(follower.journal) == len(store.journal) == 1
 
@@ -78,7 +77,7 @@ def test_a_server_that_started_anew_is_told_from_one_where_nothing_happens():
     def handler(request):
         return httpx.Response(200, text=lines.pop(0), headers={"X-Next-Seq": "2"})
 
-    follower = Follower(_answers(handler))
+    follower = RemoteJournal(_answers(handler))
     with pytest.raises(ValueError, match="has started anew"):
         follower.update()
 
@@ -88,7 +87,7 @@ def test_a_gap_in_the_events_is_an_error():
         '{"kind": "base", "first_seq": 0, "settings": {}, "entries": [], "hits": []}\n',
         '{"kind": "note", "seq": 3, "time": 0.0, "key": null, "topic": "t", "data": {}}\n',
     ]
-    follower = Follower(
+    follower = RemoteJournal(
         _answers(lambda _: httpx.Response(200, text=rows.pop(0), headers={"X-Next-Seq": "9"}))
     )
     with pytest.raises(ValueError, match="event 0 is missing, the server sent 3"):
@@ -96,11 +95,19 @@ def test_a_gap_in_the_events_is_an_error():
 
 
 @pytest.mark.parametrize(
-    "answer", [httpx.Response(404), httpx.Response(200, text="{}")], ids=["none", "other"]
+    "answer",
+    [
+        httpx.Response(404),
+        httpx.Response(200, text="{}"),
+        httpx.Response(200, text="[]"),
+        httpx.Response(200, text="<html>"),
+        httpx.Response(200, text=""),
+    ],
+    ids=["none", "other", "no object", "a page", "empty"],
 )
 def test_a_server_without_a_journal_is_told_apart(answer):
     with pytest.raises(NoJournalError):
-        Follower(_answers(lambda _: answer))
+        RemoteJournal(_answers(lambda _: answer))
 
 
 def test_an_unreachable_server_raises_as_such():
@@ -108,7 +115,7 @@ def test_an_unreachable_server_raises_as_such():
         raise httpx.ConnectError("refused")
 
     with pytest.raises(httpx.ConnectError):
-        Follower(_answers(refuse))
+        RemoteJournal(_answers(refuse))
 
 
 def test_addresses_are_told_from_files():
@@ -127,6 +134,38 @@ def test_a_dashboard_attaches_to_an_address(follow):
     dashboard.close()
 
 
+def test_a_guarded_server_is_watched_with_its_key_and_followed(follow):
+    store = SnapshotStore()
+    address = str(follow(store, api_key="sesame").base_url)
+    dashboard = Dashboard(address, api_key="sesame")
+    _grow(store, 0, 3)
+    dashboard.refresh()
+    assert len(dashboard.journals[0]) == len(store.journal)
+    dashboard.close()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"), [({}, "wants an API key"), ({"api_key": "wrong"}, "refuses this API key")]
+)
+def test_a_guarded_server_says_that_it_wants_its_key_and_how_to_give_it(follow, options, said):
+    address = str(follow(SnapshotStore(), api_key="sesame").base_url)
+    with pytest.raises(ValueError, match=rf"{said} \(401\): give its own as api_key='...'"):
+        Dashboard(address, **options)
+
+
+@pytest.mark.parametrize("status", [301, 418, 429, 500, 503])
+def test_a_server_that_answers_neither_yes_nor_no_is_not_taken_for_one_with_a_journal(status):
+    """An answer such as 503 says nothing of a journal: neither that there is one, nor that there is none."""
+    with pytest.raises(ValueError, match=f"answers /v1/cache/events with {status}") as refused:
+        RemoteJournal(_answers(lambda _: httpx.Response(status)))
+    assert not isinstance(refused.value, NoJournalError)
+
+
+def test_a_key_is_refused_where_no_server_is_watched():
+    with pytest.raises(TypeError, match="api_key is for a server"):
+        Dashboard(SnapshotStore(), api_key="sesame")
+
+
 def test_a_dashboard_on_a_server_that_has_only_counters_shows_those():
     class Counters(BaseHTTPRequestHandler):
         def do_GET(self):
@@ -141,10 +180,14 @@ def test_a_dashboard_on_a_server_that_has_only_counters_shows_those():
     server = ThreadingHTTPServer(("127.0.0.1", 0), Counters)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
-    dashboard = Dashboard(f"http://127.0.0.1:{server.server_port}")
-    assert isinstance(dashboard, ForeignDashboard)
-    assert dashboard.watch.latest["snapshot_entries"] == 0
+    address = f"http://127.0.0.1:{server.server_port}"
+    dashboard = Dashboard(address)
+    assert dashboard.children == (dashboard.counters,)
+    assert dashboard.counters.watch.latest["snapshot_entries"] == 0
+    assert repr(dashboard) == "Dashboard(counters only)"
     dashboard.close()
+    with pytest.raises(NoJournalError):
+        Dashboard(SnapshotStore(), address)
     server.shutdown()
     server.server_close()
     thread.join()
