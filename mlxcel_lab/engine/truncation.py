@@ -7,7 +7,7 @@
 | ChunkedKVCache | while the chunk that position n lies in is still whole |
 | ArraysCache (recurrent state, convolutions) | never: a sum over the past has no parts |
 | CacheList | where all of its members can |
-| any of them, never used (shared layers) | trivially |
+| any of them, none of it ever used (shared layers) | trivially |
 | anything else | never: unknown is no |
 """
 
@@ -36,7 +36,7 @@ def allows(cache: Any, num_tokens: int) -> bool:
         return all(allows(member, num_tokens) for member in cache.caches)
     if type(cache) not in _ALLOWS:
         return False
-    return bool(cache.empty() or _ALLOWS[type(cache)](cache, num_tokens))
+    return _unused(cache) or _ALLOWS[type(cache)](cache, num_tokens)
 
 
 def ever(cache: Any) -> bool:
@@ -51,7 +51,7 @@ def cut(cache: Any, num_tokens: int) -> None:
     if isinstance(cache, CacheList):
         for member in cache.caches:
             cut(member, num_tokens)
-    elif cache.empty():
+    elif _unused(cache):
         return
     elif isinstance(cache, ConcatenateKVCache):
         # Its own trim moves the offset but keeps the arrays, and the next update would append behind what was cut.
@@ -59,6 +59,13 @@ def cut(cache: Any, num_tokens: int) -> None:
         cache.offset = num_tokens
     else:
         cache.trim(cache.offset - num_tokens)
+
+
+def _unused(cache: Any) -> bool:
+    # An ArraysCache calls itself empty by its first slot alone, and some families fill only others.
+    return (
+        all(slot is None for slot in cache.cache) if isinstance(cache, ArraysCache) else bool(cache.empty())
+    )
 
 
 def _within(cache: Any, num_tokens: int) -> bool:

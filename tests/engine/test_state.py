@@ -245,6 +245,18 @@ def test_an_empty_shared_layer_is_captured_restored_and_cut_with_the_others(kind
     assert state.layers[1].nbytes == 0
 
 
+@pytest.mark.parametrize("inside", [lambda cache: cache, lambda cache: CacheList(KVCache(), cache)])
+@pytest.mark.parametrize("filled", [(), (0,), (1,), (0, 1)])
+def test_a_recurrent_state_can_be_cut_only_where_none_of_its_slots_was_ever_used(filled, inside):
+    cache = ArraysCache(size=2)
+    for slot in filled:
+        cache[slot] = mx.ones((1, 3, 4))
+    state = capture([_filled(KVCache()), inside(cache)], 10)
+    assert state.can_truncate(7) is (not filled)
+    if not filled:
+        assert state.restore(7)[0].offset == 7
+
+
 @pytest.mark.parametrize(
     "cache", [BatchKVCache([0, 0]), BatchRotatingKVCache(8, [0, 0])], ids=lambda c: type(c).__name__
 )
