@@ -56,6 +56,8 @@ def test_mlx_arrays_are_taken_at_the_edge() -> None:
         as_tokens(mx.array([1.0, 2.0]))
     with pytest.raises(TypeError, match="bool"):
         as_tokens(mx.array([True]))
+    with pytest.raises(TypeError, match="bfloat16: expected an integer type"):
+        as_tokens(mx.array([1.0], mx.bfloat16))
 
 
 def test_a_range_and_integers_of_numpy_in_a_list_are_taken() -> None:
@@ -73,6 +75,10 @@ def test_a_range_and_integers_of_numpy_in_a_list_are_taken() -> None:
         ([[1, 2]], r"\[1, 2\] at position 0"),
         ([None], "None at position 0"),
         ([np.bool_(True)], "at position 0"),
+        ([np.array([5, 6])], r"array\(\[5, 6\]\) at position 0"),
+        ([4, np.array([5])], "at position 1"),
+        ([-1, 1.5], "1.5 at position 1"),
+        ([-1, "2"], "'2' at position 1"),
         ("hello", "str"),
         (b"hello", "bytes"),
         (np.array([1.0]), "float64"),
