@@ -19,6 +19,12 @@ from typing import Any, Literal, NamedTuple
 Source = Literal["default", "environment", "flag"]
 
 AUTO = "auto"  # a capacity that is known when the model is: see engine/sizing/auto.py
+SUPERSEDE_RULES = (
+    "off",
+    "session",
+    "origin",
+    "learned",
+)  # store/rules.py and store/learned.py have a class for each
 
 _LOG = logging.getLogger("mlxcel_lab.config")
 _WORDS = dict.fromkeys(("1", "true", "yes", "on"), True) | dict.fromkeys(("0", "false", "no", "off"), False)
@@ -27,14 +33,14 @@ _WORDS = dict.fromkeys(("1", "true", "yes", "on"), True) | dict.fromkeys(("0", "
 def _boolean(value: object) -> bool:
     if isinstance(value, bool):
         return value
-    if not isinstance(value, str) or value.strip().lower() not in _WORDS:
+    if not isinstance(value, str) or value.lower() not in _WORDS:
         raise ValueError("expected true or false")
-    return _WORDS[value.strip().lower()]
+    return _WORDS[value.lower()]
 
 
 def _count(value: object) -> int:
     # Plain decimal digits only: int() would also take "1_000", which mlxcel refuses.
-    if isinstance(value, str) and re.fullmatch(r"[+-]?[0-9]+", value.strip()):
+    if isinstance(value, str) and re.fullmatch(r"[+-]?[0-9]+", value):
         value = int(value)
     if isinstance(value, str | bool) or not hasattr(value, "__index__"):
         raise ValueError("expected a whole number, 0 or more")
@@ -44,17 +50,18 @@ def _count(value: object) -> int:
 
 
 def _seconds(value: object) -> float:
-    if isinstance(value, str) and re.fullmatch(r"[+-]?[0-9]+\.[0-9]*", value.strip()):
+    if isinstance(value, str) and re.fullmatch(r"[+-]?([0-9]+\.[0-9]*|\.[0-9]+)", value):
         value = float(value)
-    if not isinstance(value, float):
+    if isinstance(value, float) and math.isfinite(value) and value >= 0:
+        return value
+    try:
         return _count(value)
-    if not math.isfinite(value) or value < 0:
-        raise ValueError("expected a finite number of seconds, 0 or more")
-    return value
+    except ValueError:
+        raise ValueError("expected a finite number of seconds, 0 or more") from None
 
 
 def _capacity(value: object) -> int | str:
-    if isinstance(value, str) and value.strip().lower() == AUTO:
+    if isinstance(value, str) and value.lower() == AUTO:
         return AUTO
     try:
         return _count(value)
@@ -63,10 +70,8 @@ def _capacity(value: object) -> int | str:
 
 
 def _rule(value: object) -> str:
-    from .store.rules import rule_names  # at call time: the store imports this module
-
-    if value not in rule_names():
-        raise ValueError(f"expected one of {', '.join(rule_names())}")
+    if value not in SUPERSEDE_RULES:
+        raise ValueError(f"expected one of {', '.join(SUPERSEDE_RULES)}")
     return str(value)
 
 
@@ -74,6 +79,8 @@ def _not_disabled(value: object) -> bool:
     """An environment's MLXCEL_DISABLE_* (text, where "1" disables), or the field itself (a bool)."""
     if isinstance(value, bool):
         return value
+    if not isinstance(value, str):
+        raise ValueError("expected true or false")
     if value not in ("0", "1"):
         raise ValueError("expected 1 to disable, or 0")
     return value == "0"
@@ -223,7 +230,7 @@ def _refuse_unknown(flags: Mapping[str, Any]) -> None:
 
 def _read(setting: Setting, value: object, name: str) -> Any:
     try:
-        return setting.read(value)
+        return setting.read(value.strip() if isinstance(value, str) else value)
     except ValueError as error:
         raise ValueError(f"{name}={value!r}: {error}") from None
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from mlxcel_lab.config import SETTINGS, PromptCacheConfig, resolve
 
+TTL = "MLXCEL_PROMPT_CACHE_SNAPSHOT_TTL"
 CAPACITY = "MLXCEL_PROMPT_CACHE_SNAPSHOT_CAPACITY_BYTES"
 NUMBERS = [s for s in SETTINGS if s.zero]
 
@@ -78,6 +79,34 @@ def test_only_1_disables_boundary_and_warmup_and_no_flag_does(field):
     assert "expected 1 to disable" in other.messages[0].text
     with pytest.raises(ValueError, match=f"{field} has no flag: set {name}=1"):
         resolve({field: False}, {})
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=lambda s: s.field)
+def test_space_around_a_text_means_nothing(setting):
+    text = {"supersede": "off", "snapshot_ttl_seconds": "0.5"}.get(setting.field, "1")
+    bare, padded = (resolve(environ={setting.environment: t}) for t in (text, f" {text}\n"))
+    assert (bare.config, bare.sources) == (padded.config, padded.sources)
+    assert padded.sources[setting.field] == "environment"
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("0.5", 0.5), (".5", 0.5), ("5.", 5), ("+.25", 0.25), ("7", 7)]
+)
+def test_seconds_may_have_a_fraction_however_it_is_written(text, seconds):
+    assert resolve(environ={TTL: text}).config.snapshot_ttl_seconds == seconds
+
+
+@pytest.mark.parametrize("bad", [".", "-.5", "1e3", "0x1", "nan", "1.5.2", "half"])
+def test_what_is_no_number_of_seconds_is_told_what_would_be(bad):
+    [message] = resolve(environ={TTL: bad}).messages
+    assert message.text == f"{TTL}={bad!r}: expected a finite number of seconds, 0 or more; ignored"
+
+
+@pytest.mark.parametrize("field", ["enabled", "boundary", "warmup"])
+@pytest.mark.parametrize("bad", [0, 1, None, 1.0])
+def test_a_switch_given_as_a_value_is_true_or_false(field, bad):
+    with pytest.raises(ValueError, match=f"{field}={bad!r}: expected true or false"):
+        PromptCacheConfig(**{field: bad})
 
 
 @pytest.mark.parametrize(("text", "value"), [("true", True), ("1", True), ("OFF", False), ("no", False)])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..config import SUPERSEDE_RULES
 from .types import CacheKey, Outcome, Snapshot, TokenVector
 
 
@@ -68,7 +69,7 @@ _LEARNED = "learned"  # in a module of its own, which builds on this one
 
 
 def rule_names() -> tuple[str, ...]:
-    return (*_RULES, _LEARNED)
+    return SUPERSEDE_RULES
 
 
 def make_rule(name: str | SupersedeRule) -> SupersedeRule:

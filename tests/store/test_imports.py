@@ -23,5 +23,14 @@ def test_the_store_loads_without_mlx_and_without_polars(statement: str) -> None:
     assert _loaded_by(statement) == set()
 
 
+def test_the_configuration_loads_nothing_of_what_builds_on_it() -> None:
+    code = (
+        "from mlxcel_lab.config import resolve; resolve({'supersede': 'learned'}, {})\n"
+        "import sys; print(*(m for m in sys.modules if m.startswith('mlxcel_lab.')))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert set(done.stdout.split()) == {"mlxcel_lab.config", "mlxcel_lab.lazy"}
+
+
 def test_polars_comes_with_the_first_frame() -> None:
     assert _loaded_by("from mlxcel_lab import Journal; Journal().frame()") == {"polars"}

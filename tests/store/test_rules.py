@@ -25,6 +25,7 @@ def test_each_rule_by_its_name(name: str, same_origin: bool, other_origin: bool)
 
 def test_all_rules_have_names_and_words_of_their_own() -> None:
     assert {"off", "session", "origin"} <= {*rule_names()}
+    assert [make_rule(name).name for name in rule_names()] == [*rule_names()]
     words = [make_rule(name).explain(A) for name in rule_names()]
     assert len(set(words)) == len(words)
 

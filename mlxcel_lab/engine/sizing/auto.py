@@ -35,10 +35,16 @@ def auto_capacity(
     return replace(mlxcel_default(geometry, beside, allocator="mlx-lm", trimmed=trimmed), name=AUTO)
 
 
-def with_capacity(config: PromptCacheConfig, capacity: Policy) -> PromptCacheConfig:
-    """The config with `auto` resolved to that capacity, which is logged; an explicit value stays as it is."""
+def with_capacity(
+    config: PromptCacheConfig, model: LabModel | DryModel | Geometry | Mapping[str, Any] | Policy
+) -> PromptCacheConfig:
+    """The config with `auto` resolved for a model, or to a capacity of its own, which is logged.
+
+    An explicit value stays as it is.
+    """
     if config.snapshot_capacity_bytes != AUTO:
         return config
+    capacity = model if isinstance(model, Policy) else auto_capacity(model)
     _LOG.info("%s", _told(capacity))
     return replace(config, snapshot_capacity_bytes=capacity.capacity_bytes)
 

@@ -6,7 +6,13 @@ import pytest
 
 from mlxcel_lab import PromptCacheConfig, SnapshotStore, resolve
 from mlxcel_lab.engine import Engine, load, load_dry
-from mlxcel_lab.engine.sizing import auto_capacity, find_config, resolve_capacity, snapshot_bytes
+from mlxcel_lab.engine.sizing import (
+    auto_capacity,
+    find_config,
+    resolve_capacity,
+    snapshot_bytes,
+    with_capacity,
+)
 
 from ..families import known
 
@@ -85,6 +91,16 @@ def test_a_loaded_models_geometry_has_the_type_it_computes_in():
     )
 
 
-def test_a_store_without_a_model_cannot_know_and_says_who_does():
-    with pytest.raises(ValueError, match="capacity_bytes is auto: give the config to an Engine"):
-        SnapshotStore(PromptCacheConfig(snapshot_capacity_bytes="auto"))
+def test_a_store_without_a_model_cannot_know_and_says_who_does_and_what_to_do(caplog):
+    config = PromptCacheConfig(snapshot_capacity_bytes="auto")
+    with pytest.raises(ValueError, match="capacity_bytes is auto: give the config to an Engine") as told:
+        SnapshotStore(config)
+    assert "with_capacity(config, model)" in str(told.value)
+    model = load_dry("dense")
+    for given in (model, model.geometry, model.config):
+        with caplog.at_level(logging.INFO):
+            assert SnapshotStore(with_capacity(config, given)).config.capacity_bytes > 0
+        assert "auto is" in caplog.messages[-1]
+    policy = auto_capacity(model, free_bytes=_PLENTY)
+    assert with_capacity(config, policy).capacity_bytes == policy.capacity_bytes
+    assert with_capacity(PromptCacheConfig(), model) == PromptCacheConfig()
