@@ -10,7 +10,7 @@ from ..config import PromptCacheConfig
 from ..engine import Engine, Turn, load_dry
 from ..engine.messages import Message
 from ..engine.models import chat_template_text
-from ..explain import Asked, Cause, Explanation, explain
+from ..explain import Asked, Cause, Explanation, explain, lookup_seq
 from ..store import SnapshotStore
 from ..store.rules import PerOrigin, SupersedeRule
 from ..store.types import CacheKey, Snapshot
@@ -58,8 +58,14 @@ class Desk:
         """Ask once more, and say why it missed. A request that hits raises a ValueError."""
         turn = self.turn(messages, session=session, **options)
         *earlier, asked = self.asked
-        words = self.engine.model.tokenizer
-        return explain(turn.outcome, asked, tokenizer=words, earlier=earlier, events=self.store.journal)
+        return explain(
+            turn.outcome,
+            asked,
+            tokenizer=self.engine.model.tokenizer,
+            earlier=earlier,
+            journal=self.store.journal,
+            seq=lookup_seq(turn.events),
+        )
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from ..engine import Engine, Turn, load_dry
 from ..engine.families import Family, family, load_tokenizer
 from ..engine.messages import Message
 from ..engine.models import chat_template_text, load_lab_tokenizer
-from ..explain import MEANINGS, Asked, Explanation, what_ended
+from ..explain import MEANINGS, Asked, Explanation, lookup_seq, what_ended
 from ..explain.survival import live_reply
 from ..store import SnapshotStore
 from ..store.types import Hit
@@ -121,7 +121,14 @@ def _turn(
         template_kwargs=kwargs,
         reply=completion.tolist(),
     )
-    told = what_ended(turn.outcome, request, tokenizer=tokenizer, earlier=asked, events=turn.events)
+    told = what_ended(
+        turn.outcome,
+        request,
+        tokenizer=tokenizer,
+        earlier=asked,
+        journal=engine.store.journal,
+        seq=lookup_seq(turn.events),
+    )
     asked.append(request.answered(completion, text))
     engine.warm_up_idle()
     return Rehearsed(conversation.session, index, turn, told)

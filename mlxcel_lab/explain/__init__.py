@@ -3,5 +3,8 @@
 from .asked import Asked
 from .causes import MEANINGS, Cause, Evidence, Explanation, Piece
 from .explain import explain, what_ended
+from .past import lookup_seq
 
-__all__ = ["MEANINGS", "Asked", "Cause", "Evidence", "Explanation", "Piece", "explain", "what_ended"]
+__all__ = [
+    "MEANINGS", "Asked", "Cause", "Evidence", "Explanation", "Piece", "explain", "lookup_seq", "what_ended",
+]  # fmt: skip

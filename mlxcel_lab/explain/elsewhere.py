@@ -1,23 +1,17 @@
-"""Misses with nothing under the key: was it stored in another bucket, under another session, or never at all?"""
+"""Misses with nothing under the key: is the conversation's state in another bucket, or under another session?"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ..engine.chat import TemplateSignature, common_prefix
-from ..store.events import Event, Inserted, Rejected
-from ..store.types import Bucket, CacheKey, RejectReason
+from ..store.events import Inserted
+from ..store.types import Bucket
 from .asked import Asked
 from .causes import Cause
 from .divergence import Finding
-
-REJECTIONS: dict[RejectReason, Cause] = {
-    RejectReason.DISABLED: Cause.DISABLED,
-    RejectReason.PREFIX_TOO_SHORT: Cause.TOO_SHORT,
-    RejectReason.OVERSIZED: Cause.OVERSIZED,
-    RejectReason.RULE: Cause.DECLINED,
-}
+from .past import is_prefix
 
 
 def differing_parts(one: Bucket, other: Bucket) -> tuple[str, ...]:
@@ -34,25 +28,24 @@ def differing_parts(one: Bucket, other: Bucket) -> tuple[str, ...]:
     return tuple(f for f in fields if f != "template_sig") + parts
 
 
-def why_nothing_there(asked: Asked, events: Iterable[Event]) -> tuple[Finding, int]:
-    """The cause, and how many of the request's tokens lie elsewhere, for a key that never had a snapshot."""
-    seen = list(events)
-    inserted = [event for event in seen if isinstance(event, Inserted)]
-    for find in (_other_bucket, _other_session):
-        if (found := find(asked, inserted)) is not None:
-            return found
-    rejected = [event for event in seen if isinstance(event, Rejected) and event.key == asked.key]
-    if rejected:
-        last = rejected[-1]
-        details = {"offered_tokens": last.num_tokens, "offered_bytes": last.size_bytes}
-        return Finding(REJECTIONS[last.reason], details=details), 0
-    return Finding(Cause.FIRST_REQUEST), 0
+def why_elsewhere(
+    asked: Asked, earlier: Sequence[Asked], inserted: Sequence[Inserted]
+) -> tuple[Finding, int] | None:
+    """Where this conversation's state was put instead, and how many of the request's tokens it shares."""
+    return _other_bucket(asked, earlier, inserted) or _other_session(asked, inserted)
 
 
-def _other_bucket(asked: Asked, inserted: Sequence[Inserted]) -> tuple[Finding, int] | None:
+def _other_bucket(
+    asked: Asked, earlier: Sequence[Asked], inserted: Sequence[Inserted]
+) -> tuple[Finding, int] | None:
     session, bucket = asked.key.session, asked.key.bucket
+    # Another bucket's tokens may be others from the first on: the messages say which of its keys this goes on from.
+    gone_on_from = {turn.key for turn in earlier if _goes_on(asked, turn)}
     same = [
-        e for e in inserted if session is not None and e.key.session == session and e.key.bucket != bucket
+        e
+        for e in inserted
+        if session is not None and e.key.session == session and e.key.bucket != bucket
+        if e.key in gone_on_from or is_prefix(e.tokens, asked)
     ]
     if not same:
         return None
@@ -61,9 +54,15 @@ def _other_bucket(asked: Asked, inserted: Sequence[Inserted]) -> tuple[Finding, 
     return Finding(Cause.ANOTHER_BUCKET, details={"fields": list(fields)}), _shared(best, asked)
 
 
+def _goes_on(asked: Asked, earlier: Asked) -> bool:
+    """Whether a request asks all that an earlier one asked, and perhaps more."""
+    length = len(earlier.messages)
+    return length > 0 and asked.messages[:length] == earlier.messages
+
+
 def _other_session(asked: Asked, inserted: Sequence[Inserted]) -> tuple[Finding, int] | None:
     others = [e for e in inserted if e.key.bucket == asked.key.bucket and e.key != asked.key]
-    usable = [event for event in others if _shared(event, asked) == event.num_tokens]
+    usable = [event for event in others if is_prefix(event.tokens, asked)]
     if not usable:
         return None
     best = max(reversed(usable), key=lambda event: event.num_tokens)
@@ -73,8 +72,3 @@ def _other_session(asked: Asked, inserted: Sequence[Inserted]) -> tuple[Finding,
 
 def _shared(event: Inserted, asked: Asked) -> int:
     return 0 if event.tokens is None else common_prefix(event.tokens, asked.prompt)
-
-
-def under_key(key: CacheKey, events: Iterable[Event]) -> list[Inserted]:
-    """What was ever stored under a key, with its tokens, oldest first."""
-    return [e for e in events if isinstance(e, Inserted) and e.key == key and e.tokens is not None]

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..engine.chat import common_prefix
-from ..store.events import Event, LookedUp
-from ..store.types import Diverged, Hit, NoCandidate, Outcome, TokenVector
+from ..store.journal import Journal
+from ..store.types import Diverged, Ghost, Hit, Outcome, TokenVector
 from .asked import Asked
 from .causes import Cause, Evidence, Explanation
-from .divergence import Finding, why_diverged
-from .elsewhere import under_key, why_nothing_there
-from .removed import why_gone
+from .divergence import why_diverged
+from .elsewhere import why_elsewhere
+from .past import Past, is_prefix
+from .removed import why_gone, would_be_there
 from .strip import around
 
 
@@ -22,35 +23,46 @@ def explain(
     *,
     tokenizer: Any,
     earlier: Sequence[Asked] = (),
-    events: Iterable[Event] = (),
+    journal: Journal | None = None,
+    seq: int | None = None,
 ) -> Explanation:
     """The cause of a miss.
 
     `asked` is the request that missed, `earlier` the requests before it (of any session, oldest first, answered),
-    `events` the store's journal; later events than the lookup are left out. The order of judgement: a snapshot that
-    would have hit and is gone; where the request parts from the nearest stored vector; another bucket; another session;
-    never donated; first request. A Hit raises a ValueError: `what_ended` says why it wasn't longer.
+    `journal` the store's, in which `seq` is the lookup; without it the first lookup that agrees with request and
+    outcome is taken for it. Later events are left out. The order of judgement: a snapshot that would serve if it
+    weren't gone; where the request parts from the nearest stored vector; another bucket; another session; never
+    donated; first request. A Hit raises a ValueError: `what_ended` says why it wasn't longer.
     """
     if isinstance(outcome, Hit):
         raise ValueError("explain() is for misses and this is a hit: what_ended() says why it wasn't longer")
-    seen = _until_lookup(events, asked)
-    if outcome.ghost is not None:
-        return _gone(outcome, asked, earlier, seen, tokenizer)
-    if isinstance(outcome, Diverged):
-        return _parted(outcome.stored, asked, earlier, tokenizer)
-    if stored := under_key(asked.key, seen):
-        best = max(reversed(stored), key=lambda event: common_prefix(_tokens(event.tokens), asked.prompt))
-        return _parted(_tokens(best.tokens), asked, earlier, tokenizer)
-    finding, lost = why_nothing_there(asked, seen)
-    return Explanation(finding.cause, Evidence(len(asked.prompt), details=finding.details), lost)
+    past = Past.of(journal, seq, outcome, asked)
+    ghost = outcome.ghost
+    if ghost is not None and would_be_there(ghost, past):
+        return _gone(ghost, outcome, asked, earlier, past, tokenizer)
+    stored = outcome.stored if isinstance(outcome, Diverged) else past.nearest_stored(asked)
+    if stored is not None:
+        return _parted(stored, asked, earlier, tokenizer, {} if ghost is None else _also(ghost))
+    if ghost is not None:
+        return _gone(ghost, outcome, asked, earlier, past, tokenizer)
+    if (found := why_elsewhere(asked, earlier, past.inserted)) is not None:
+        finding, lost = found
+        return Explanation(finding.cause, Evidence(len(asked.prompt), details=finding.details), lost)
+    return _never_donated(outcome, asked, earlier, past, tokenizer)
 
 
 def what_ended(
-    outcome: Outcome, asked: Asked, *, tokenizer: Any, earlier: Sequence[Asked], events: Iterable[Event] = ()
+    outcome: Outcome,
+    asked: Asked,
+    *,
+    tokenizer: Any,
+    earlier: Sequence[Asked],
+    journal: Journal | None = None,
+    seq: int | None = None,
 ) -> Explanation | None:
     """As `explain`, and for a hit: why not all of the earlier turn's tokens served. None where they did."""
     if not isinstance(outcome, Hit):
-        return explain(outcome, asked, tokenizer=tokenizer, earlier=earlier, events=events)
+        return explain(outcome, asked, tokenizer=tokenizer, earlier=earlier, journal=journal, seq=seq)
     last = next((turn for turn in reversed(earlier) if turn.key == asked.key), None)
     if last is None or common_prefix(last.full, asked.prompt) == len(last.full):
         return None
@@ -59,15 +71,25 @@ def what_ended(
     return Explanation(ended.cause, ended.evidence, lost)
 
 
-def _gone(
-    outcome: Diverged | NoCandidate,
-    asked: Asked,
-    earlier: Sequence[Asked],
-    seen: Sequence[Event],
-    tokenizer: Any,
+def _never_donated(
+    outcome: Outcome, asked: Asked, earlier: Sequence[Asked], past: Past, tokenizer: Any
 ) -> Explanation:
-    assert outcome.ghost is not None
-    finding, ghost = why_gone(outcome.ghost, seen), outcome.ghost
+    """Nothing was ever stored under the key: what was refused there, and whether it would have served at all."""
+    refused = past.refused(asked)
+    serving = [ghost for ghost, tokens in refused if is_prefix(tokens, asked)]
+    if serving:
+        longest = max(reversed(serving), key=lambda ghost: ghost.num_tokens)
+        return _gone(longest, outcome, asked, earlier, past, tokenizer)
+    if not refused:
+        return Explanation(Cause.FIRST_REQUEST, Evidence(len(asked.prompt)))
+    nearest, tokens = max(reversed(refused), key=lambda pair: common_prefix(pair[1], asked.prompt))
+    return _parted(tokens, asked, earlier, tokenizer, {"never_donated": str(nearest.cause)})
+
+
+def _gone(
+    ghost: Ghost, outcome: Outcome, asked: Asked, earlier: Sequence[Asked], past: Past, tokenizer: Any
+) -> Explanation:
+    finding = why_gone(ghost, past)
     details = finding.details
     if finding.cause is Cause.SUPERSEDED and isinstance(outcome, Diverged):
         details["successor_fails_by"] = str(why_diverged(outcome.stored, asked, earlier, tokenizer).cause)
@@ -83,7 +105,19 @@ def _gone(
     return Explanation(finding.cause, evidence, length)
 
 
-def _parted(stored: TokenVector, asked: Asked, earlier: Sequence[Asked], tokenizer: Any) -> Explanation:
+def _also(ghost: Ghost) -> dict[str, Any]:
+    """What is gone besides and would have served: by name, how long it was and which snapshot removed it."""
+    by = {} if ghost.by is None else {f"{ghost.cause}_by_snapshot": ghost.by}
+    return {f"{ghost.cause}_tokens": ghost.num_tokens, **by}
+
+
+def _parted(
+    stored: TokenVector,
+    asked: Asked,
+    earlier: Sequence[Asked],
+    tokenizer: Any,
+    more: Mapping[str, Any] | None = None,
+) -> Explanation:
     finding = why_diverged(stored, asked, earlier, tokenizer)
     position = common_prefix(stored, asked.prompt)
     evidence = Evidence(
@@ -92,30 +126,15 @@ def _parted(stored: TokenVector, asked: Asked, earlier: Sequence[Asked], tokeniz
         stored_len=len(stored),
         position=position,
         message=finding.message,
-        role=_role(finding, asked),
+        role=_role(asked, finding.message),
         stored=around(tokenizer, stored, position),
         requested=around(tokenizer, asked.prompt, position),
-        details=finding.details,
+        details={**finding.details, **(more or {})},
     )
     return Explanation(finding.cause, evidence, position)
 
 
-def _role(finding: Finding, asked: Asked) -> str | None:
-    if finding.message is None or finding.message >= len(asked.messages):
+def _role(asked: Asked, message: int | None) -> str | None:
+    if message is None or message >= len(asked.messages):
         return None
-    return str(asked.messages[finding.message]["role"])
-
-
-def _tokens(tokens: TokenVector | None) -> TokenVector:
-    assert tokens is not None  # `under_key` hands over only events that kept them
-    return tokens
-
-
-def _until_lookup(events: Iterable[Event], asked: Asked) -> list[Event]:
-    """The journal before the last lookup of this request; all of it where it shows none."""
-    seen = list(events)
-    for index in reversed(range(len(seen))):
-        event = seen[index]
-        if isinstance(event, LookedUp) and event.key == asked.key and event.num_tokens == len(asked.prompt):
-            return seen[:index]
-    return seen
+    return str(asked.messages[message]["role"])

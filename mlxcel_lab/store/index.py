@@ -34,13 +34,13 @@ class Found:
         path = reversed(self.walk.path)
         return (cast(Record, node.item) for node in path if node.item is not None and node.item.alive)
 
-    def ghost(self, longest: int) -> Record | None:
-        """The longest ghost that is a prefix and has at most `longest` tokens."""
+    def ghost(self, shortest: int, longest: int) -> Record | None:
+        """The longest ghost that is a prefix and has `shortest` to `longest` tokens."""
         path = reversed(self.walk.path)
         ghosts = (
             node.item
             for node in path
-            if node.item is not None and not node.item.alive and node.end <= longest
+            if node.item is not None and not node.item.alive and shortest <= node.end <= longest
         )
         return cast("Record | None", next(ghosts, None))
 

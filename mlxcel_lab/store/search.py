@@ -31,11 +31,11 @@ def search(
     served = first((record, record.num_tokens) for record in found.prefixes())
     if served is None and can_truncate is not None:
         served = first(found.nearest())
-    return served or (_miss(found, usable), None)
+    return served or (_miss(found, least, usable), None)
 
 
-def _miss(found: Found, usable: int) -> Diverged | NoCandidate:
-    gone = found.ghost(usable)
+def _miss(found: Found, least: int, usable: int) -> Diverged | NoCandidate:
+    gone = found.ghost(least, usable)  # any other wouldn't have hit
     ghost = None if gone is None else gone.ghost()
     if not found.anything:
         return NoCandidate(ghost)

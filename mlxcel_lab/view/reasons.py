@@ -35,7 +35,7 @@ class Reasons:
                 asked = self._asked_until(index)
                 return what_ended(
                     turn.outcome, asked[index], tokenizer=self._tokenizer, earlier=asked[:index],
-                    events=self._before(looked),
+                    journal=self._journal, seq=looked.seq,
                 )  # fmt: skip
         return _UNKNOWN
 
@@ -54,7 +54,8 @@ class Reasons:
         outcome = _outcome(looked, events)
         if outcome is None:
             return None
-        return explain(outcome, Asked(looked.key, looked.tokens), tokenizer=_IdsAsText(), events=events)
+        asked = Asked(looked.key, looked.tokens)
+        return explain(outcome, asked, tokenizer=_IdsAsText(), journal=self._journal, seq=looked.seq)
 
     def _before(self, looked: LookedUp) -> list[Any]:
         return self._journal.since(-1)[: looked.seq + 1 - self._journal.first_seq]

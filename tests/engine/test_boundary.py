@@ -60,7 +60,7 @@ def test_every_one_of_those_misses_is_explained(thinker):
             asked[i],
             tokenizer=thinker.tokenizer,
             earlier=asked[:i],
-            events=engine.store.journal,
+            journal=engine.store.journal,
         ).cause
         for i, turn in enumerate(turns)
     ]
@@ -142,7 +142,7 @@ def test_superseding_across_origins_brings_the_regression_while_counters_look_he
         asked[1],
         tokenizer=thinker.tokenizer,
         earlier=asked[:1],
-        events=engine.store.journal,
+        journal=engine.store.journal,
     )
     assert told.cause is Cause.SUPERSEDED
     assert told.evidence.details["by_origin"] == "completion"

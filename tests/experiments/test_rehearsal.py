@@ -55,6 +55,32 @@ def test_the_tables_add_up(harbour):
     assert sum(int(part.split()[0]) for part in row["causes"].split(", ")) == row["misses"]
 
 
+def test_a_miss_through_another_conversation_is_explained_from_the_whole_journal(harbour):
+    """The desk's first question comes again, after somebody else's has taken its place in the store."""
+    first = replace(harbour[0], messages=harbour[0].messages[:3])
+    other = replace(first, session="other", messages=(first.messages[0], *harbour[0].messages[5:7]))
+    config = replace(CURES["boundary"], snapshot_max_entries=2)
+    *_, again = rehearse([first, other, first], "plain", config=config)
+    assert again.told.cause is Cause.EVICTED
+    details = again.told.evidence.details
+    assert (details["by_session"], details["inserts_ago"], details["entries_short"]) == ("other", 2, 2)
+
+
+def test_a_conversation_that_changes_its_session_is_found_under_the_old_one(harbour):
+    first = replace(harbour[0], messages=harbour[0].messages[:3])
+    renamed = replace(first, session="renamed")
+    *_, again = rehearse([first, renamed], "plain", config=CURES["boundary"])
+    assert again.told.cause is Cause.ANOTHER_SESSION
+    assert again.told.evidence.details["session"] == first.session
+
+
+def test_what_was_never_stored_says_how_much_was_missing(harbour):
+    config = replace(CURES["no cure"], min_prefix_tokens=10_000)
+    (_, second, *_) = rehearse(harbour, "plain", config=config)
+    assert second.told.cause is Cause.TOO_SHORT
+    assert second.told.evidence.details["tokens_short"] == 10_000 - second.told.lost_tokens
+
+
 @pytest.mark.parametrize("roles", [["user"], ["system", "user"], ["assistant"], ["assistant", "user"]])
 def test_conversations_without_a_reply_are_refused_rather_than_shown_as_an_empty_table(roles, tmp_path):
     file = tmp_path / "talk.json"

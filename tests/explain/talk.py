@@ -23,11 +23,11 @@ def said(content, **more):
 class Talk:
     """One store, one tokenizer, and every turn that was taken; `seconds` is the store's clock."""
 
-    def __init__(self, template, *, boundary=False, size=100, **settings):
+    def __init__(self, template, *, boundary=False, size=100, rule=None, journal=None, **settings):
         self.seconds = 0.0
         self.tokenizer = ToyTokenizer(template)
         config = PromptCacheConfig(**{"min_prefix_tokens": 4, "snapshot_capacity_bytes": 10_000, **settings})
-        self.store = SnapshotStore(config, clock=lambda: self.seconds)
+        self.store = SnapshotStore(config, clock=lambda: self.seconds, rule=rule, journal=journal)
         self.boundary = boundary
         self.size = size
         self.turns = []
@@ -53,8 +53,17 @@ class Talk:
     def donate(self, key, tokens, origin=Origin.COMPLETION):
         return self.store.insert(key, Snapshot(tokens, self.size, origin))
 
+    def hold(self, turns):
+        """A conversation of so many turns, after which its messages are returned: system, user, assistant, ..."""
+        messages = [SYSTEM]
+        for number in range(turns):
+            messages.append(user(f"Question {number}?"))
+            self.turn([*messages], f"answer {number}")
+            messages.append(said(f"answer {number}"))
+        return messages
+
     def why(self, messages, session="s", **kwargs):
         outcome, asked = self.ask(messages, session, **kwargs)
-        return explain(
-            outcome, asked, tokenizer=self.tokenizer, earlier=self.turns, events=self.store.journal
-        )
+        journal, words = self.store.journal, self.tokenizer
+        seq = journal.next_seq - 1
+        return explain(outcome, asked, tokenizer=words, earlier=self.turns, journal=journal, seq=seq)

@@ -36,19 +36,25 @@ def _edited(messages, edit, index):
 )
 def test_every_miss_has_a_cause_and_its_evidence_adds_up(template, turns, boundary, capacity, rule):
     talk = Talk(template, boundary=boundary, snapshot_capacity_bytes=capacity, supersede=rule)
-    messages = [SYSTEM]
+    messages, told_then = [SYSTEM], []
     for question, reply, edit, index in turns:
         messages = _edited([*messages, user(question)], edit, index)
         outcome, asked = talk.ask(messages)
-        context = {"tokenizer": talk.tokenizer, "earlier": talk.turns, "events": talk.store.journal}
+        context = {
+            "tokenizer": talk.tokenizer, "earlier": [*talk.turns], "journal": talk.store.journal,
+            "seq": talk.store.journal.next_seq - 1,
+        }  # fmt: skip
         told = what_ended(outcome, asked, **context)
         if not isinstance(outcome, Hit):
             assert told is not None
             assert explain(outcome, asked, **context) == told
         if told is not None:
             _assert_adds_up(told, asked)
+        told_then.append((outcome, asked, context, told))
         talk.turn(messages, reply)
         messages = [*messages, said(reply)]
+    for outcome, asked, context, told in told_then:
+        assert what_ended(outcome, asked, **context) == told, "what came after changes nothing"
 
 
 def _assert_adds_up(told, asked):

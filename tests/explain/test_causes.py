@@ -4,7 +4,8 @@ import pytest
 
 from mlxcel_lab.engine.chat import warmup_target
 from mlxcel_lab.explain import MEANINGS, Cause, explain, what_ended
-from mlxcel_lab.store import Hit
+from mlxcel_lab.store import Hit, Journal, Origin, RejectReason, SupersedeRule
+from mlxcel_lab.store.events import Inserted
 
 from ..toy_tokenizer import PLAIN, THINKING
 from .talk import SYSTEM, Talk, said, user
@@ -20,6 +21,21 @@ FRONTED = (
     "{% for m in messages if m.role == 'system' %}<|system|>{{ m.content }}<|end|>{% endfor %}"
     "{% for m in messages if m.role != 'system' %}<|{{ m.role }}|>{{ m.content }}<|end|>{% endfor %}"
     "{% if add_generation_prompt %}<|assistant|>{% endif %}"
+)
+
+
+class _NoCompletions(SupersedeRule):
+    name = "no completions"
+
+    def admits(self, key, newcomer):
+        return newcomer.origin is not Origin.COMPLETION
+
+
+DECLINING = _NoCompletions()
+NEVER_DONATED = pytest.mark.parametrize(
+    "settings",
+    [{"min_prefix_tokens": 100}, {"snapshot_capacity_bytes": 60}, {"enabled": False}, {"rule": DECLINING}],
+    ids=lambda settings: next(iter(settings)),
 )
 KEEPING = THINKING.replace("{{ m.content.split('</think>')[-1] }}", "{{ m.content }}")
 
@@ -147,6 +163,30 @@ def test_twin_of_history_edited_an_edit_behind_the_stored_vector_hits():
     assert isinstance(outcome, Hit)
 
 
+@pytest.mark.parametrize("rule", ["off", "session", "origin"])
+@pytest.mark.parametrize(("template", "boundary"), [(PLAIN, False), (PLAIN, True), (SCAFFOLD, True)])
+def test_history_edited_in_a_long_conversation_which_has_superseded_what_was_before_the_edit(
+    template, boundary, rule
+):
+    talk = Talk(template, boundary=boundary, supersede=rule)
+    edited = [*talk.hold(4), user("And now?")]
+    edited[4] = said("another answer")
+    if rule == "off":
+        assert isinstance(talk.ask(edited)[0], Hit)
+        return
+    explained = talk.why(edited)
+    assert explained.cause is Cause.HISTORY_EDITED
+    assert explained.evidence.message == 4
+    kept = talk.turns[1].history_end if boundary else len(talk.turns[0].full)
+    details = explained.evidence.details
+    assert (details["edit"], details["superseded_tokens"]) == ("message changed", kept)
+    assert details["superseded_by_snapshot"] in [entry.snapshot_id for entry in _ever(talk)]
+
+
+def _ever(talk):
+    return [event for event in talk.store.journal if isinstance(event, Inserted)]
+
+
 def test_another_conversation_under_the_same_session():
     talk = Talk(PLAIN)
     talk.turn(FIRST, REPLY)
@@ -268,6 +308,23 @@ def test_another_template_is_another_bucket():
     assert explained.evidence.details == {"fields": ["template"]}
 
 
+def test_another_bucket_is_told_by_tokens_alone_where_they_are_the_same_in_both():
+    talk = Talk(PLAIN)
+    talk.turn(FIRST, REPLY)
+    outcome, asked = talk.ask(NEXT, model="other")
+    explained = explain(outcome, asked, tokenizer=talk.tokenizer, journal=talk.store.journal)
+    assert explained.cause is Cause.ANOTHER_BUCKET
+    assert explained.lost_tokens == len(talk.turns[0].full)
+
+
+@pytest.mark.parametrize("change", [{"model": "other"}, {"tools": [TOOL]}, {"enable_thinking": False}])
+def test_twin_of_another_bucket_an_unrelated_conversation_in_the_same_session(change):
+    talk = Talk(THINKING)
+    talk.turn(FIRST, REPLY)
+    explained = talk.why([SYSTEM, user("What is the time?")], **change)
+    assert (explained.cause, explained.lost_tokens) == (Cause.FIRST_REQUEST, 0)
+
+
 def test_twin_of_another_bucket_another_conversations_bucket():
     talk = Talk(THINKING)
     talk.turn(FIRST, REPLY, session="other")
@@ -300,6 +357,7 @@ def test_first_request():
         ({"min_prefix_tokens": 100}, Cause.TOO_SHORT, lambda turn: {"tokens_short": 100 - len(turn.full)}),
         ({"snapshot_capacity_bytes": 60}, Cause.OVERSIZED, lambda turn: {"bytes_short": 40}),
         ({"enabled": False}, Cause.DISABLED, lambda turn: {}),
+        ({"rule": DECLINING}, Cause.DECLINED, lambda turn: {}),
     ],
 )
 def test_never_donated(settings, cause, missing):
@@ -308,15 +366,47 @@ def test_never_donated(settings, cause, missing):
     explained = talk.why(NEXT)
     assert explained.cause is cause
     assert missing(talk.turns[0]).items() <= explained.evidence.details.items()
+    assert explained.lost_tokens == len(talk.turns[0].full)
 
 
-@pytest.mark.parametrize(
-    "settings", [{"min_prefix_tokens": 100}, {"snapshot_capacity_bytes": 60}, {"enabled": False}]
-)
+@NEVER_DONATED
 def test_twin_of_never_donated_a_first_request_under_the_same_settings(settings):
     talk = Talk(PLAIN, **settings)
     talk.turn(FIRST, REPLY, session="other")
     assert talk.why(FIRST).cause is Cause.FIRST_REQUEST
+
+
+@NEVER_DONATED
+@pytest.mark.parametrize(
+    ("template", "asks", "cause"),
+    [
+        (SCAFFOLD, NEXT, Cause.GENERATION_PROMPT),
+        (PLAIN, [SYSTEM, user("What is the time?")], Cause.OTHER_CONVERSATION),
+        (PLAIN, FIRST, Cause.LONGER_THAN_REQUEST),
+    ],
+)
+def test_twin_of_never_donated_a_state_that_would_not_have_served_anyway(settings, template, asks, cause):
+    talk = Talk(template, **settings)
+    talk.turn(FIRST, REPLY)
+    explained = talk.why(asks)
+    assert explained.cause is cause
+    assert explained.evidence.details["never_donated"] in [reason.value for reason in RejectReason]
+
+
+def test_twin_of_too_short_a_state_below_the_minimum_beside_one_that_was_stored():
+    """The boundary would be a prefix, but one that no lookup may use: it is the stored completion that fails."""
+    lengths = Talk(SCAFFOLD)
+    lengths.turn(FIRST, REPLY)
+    talk = Talk(SCAFFOLD, boundary=True, min_prefix_tokens=lengths.turns[0].history_end + 1)
+    talk.turn(FIRST, REPLY)
+    assert talk.store.stats().rejections[RejectReason.PREFIX_TOO_SHORT] == 1
+    assert talk.why(NEXT).cause is Cause.GENERATION_PROMPT
+
+
+def test_twin_of_declined_the_rule_admits_the_boundary_that_serves():
+    talk = Talk(PLAIN, boundary=True, rule=DECLINING)
+    talk.turn(FIRST, REPLY)
+    assert isinstance(talk.ask(NEXT)[0], Hit)
 
 
 def test_evicted_says_by_whom_how_long_ago_and_how_much_was_missing():
@@ -350,6 +440,51 @@ def test_evicted_for_the_number_of_entries_counts_entries():
     assert "bytes_short" not in details
 
 
+@pytest.mark.parametrize("max_events", range(1, 16))
+def test_a_journal_that_has_dropped_events_claims_no_more_than_it_knows(max_events):
+    talk = Talk(PLAIN, snapshot_capacity_bytes=250, journal=Journal(max_events))
+    for session in ("s", "b", "c", "d"):
+        talk.turn(FIRST, REPLY, session=session)
+    explained = talk.why(NEXT)
+    details = explained.evidence.details
+    assert explained.cause is Cause.EVICTED
+    if max_events <= 4:  # the eviction itself is no longer there
+        assert "bytes_short" not in details
+        assert "inserts_ago" not in details
+        assert 0 < details["bytes_short_at_least"] <= 150
+    else:
+        assert (details["bytes_short"], details["inserts_ago"], details["by_session"]) == (150, 2, "c")
+
+
+def _evict(talk):
+    talk.turn(FIRST, REPLY, session="other")
+
+
+def _expire(talk):
+    talk.seconds = 10.0
+
+
+def _clear(talk):
+    talk.store.clear()
+
+
+@pytest.mark.parametrize("rule", ["off", "session", "origin"])
+@pytest.mark.parametrize(
+    ("remove", "cause"),
+    [(_evict, Cause.EVICTED), (_expire, Cause.EXPIRED), (_clear, Cause.CLEARED)],
+    ids=["evicted", "expired", "cleared"],
+)
+def test_twin_of_removed_one_that_the_conversation_itself_would_have_superseded_since(remove, cause, rule):
+    talk = Talk(PLAIN, snapshot_max_entries=1, snapshot_ttl_seconds=10, supersede=rule)
+    talk.turn(FIRST, REPLY)
+    remove(talk)
+    talk.turn(NEXT, "no")
+    explained = talk.why([*NEXT, said("maybe"), user("So?")])
+    assert explained.cause is (cause if rule == "off" else Cause.HISTORY_EDITED)
+    gone = explained.evidence.details["tokens" if rule == "off" else f"{cause}_tokens"]
+    assert gone == len(talk.turns[0].full)
+
+
 def test_twin_of_evicted_a_snapshot_that_would_not_have_served_anyway():
     talk = Talk(SCAFFOLD, snapshot_max_entries=1)
     talk.turn(FIRST, REPLY)
@@ -363,6 +498,8 @@ def test_expired():
     talk.seconds = 10.0
     explained = talk.why(NEXT)
     assert explained.cause is Cause.EXPIRED
+    talk.seconds = 25.0
+    assert talk.why(NEXT).evidence.details["gone_for_seconds"] == 15.0
 
 
 def test_twin_of_expired_just_in_time():
@@ -386,6 +523,23 @@ def test_twin_of_superseded_per_origin_the_boundary_is_still_there():
     talk = Talk(SCAFFOLD, boundary=True, supersede="origin")
     talk.turn(FIRST, REPLY)
     assert isinstance(talk.ask(NEXT)[0], Hit)
+
+
+def test_twin_of_superseded_where_people_go_back_any_rule_that_supersedes_has_lost_it():
+    """Only what `origin` would have kept, and `session` didn't, is the rule's fault."""
+    talk = Talk(SCAFFOLD, boundary=True, supersede="session")
+    messages = talk.hold(3)
+    assert talk.why([*messages[:-1], said("another answer"), user("So?")]).cause is Cause.SUPERSEDED
+    assert talk.why([*messages[:4], said("another answer"), user("So?")]).cause is Cause.HISTORY_EDITED
+
+
+def test_superseded_by_a_snapshot_that_the_journal_does_not_know_is_not_blamed_on_the_rule():
+    talk = Talk(SCAFFOLD, boundary=True, supersede="session")
+    talk.turn(FIRST, REPLY)
+    outcome, asked = talk.ask(NEXT)
+    explained = explain(outcome, asked, tokenizer=talk.tokenizer, earlier=talk.turns)
+    assert explained.cause is Cause.GENERATION_PROMPT
+    assert explained.evidence.details["superseded_tokens"] == talk.turns[0].history_end
 
 
 def test_cleared():
@@ -416,6 +570,19 @@ def test_longer_than_the_request_when_the_conversation_goes_back():
     talk.turn(NEXT, "no")
     explained = talk.why([*NEXT[:2]])
     assert explained.cause is Cause.LONGER_THAN_REQUEST
+
+
+@pytest.mark.parametrize("rule", ["off", "session", "origin"])
+@pytest.mark.parametrize("turns_kept", [1, 2])
+def test_longer_than_the_request_when_a_long_conversation_goes_back(rule, turns_kept):
+    talk = Talk(SCAFFOLD, boundary=True, supersede=rule)
+    messages = talk.hold(4)[: 2 * turns_kept]
+    if rule == "off":
+        assert isinstance(talk.ask(messages)[0], Hit)
+        return
+    explained = talk.why(messages)
+    assert explained.cause is Cause.LONGER_THAN_REQUEST
+    assert explained.evidence.details["superseded_tokens"] == talk.turns[turns_kept - 1].history_end
 
 
 def test_twin_of_longer_a_longer_vector_that_says_something_else():

@@ -89,7 +89,10 @@ class ModelStore:
                 entry.used_at = now
                 return "hit", entry.id, cached
         ghosts = [g for g in self.ghosts if g.key == key and g.tokens == tokens[: len(g.tokens)]]
-        ghosts = sorted((g for g in ghosts if len(g.tokens) <= usable), key=lambda g: len(g.tokens))
+        shortest = self.config.min_prefix_tokens
+        ghosts = sorted(
+            (g for g in ghosts if shortest <= len(g.tokens) <= usable), key=lambda g: len(g.tokens)
+        )
         ghost = (len(ghosts[-1].tokens), ghosts[-1].cause) if ghosts else None
         if not near:
             return "no_candidate", ghost

@@ -232,6 +232,15 @@ def test_a_miss_names_the_longest_ghost_that_would_have_hit_and_what_became_of_i
     assert store.lookup(A, [1, 3]).ghost is None
 
 
+def test_a_ghost_that_no_lookup_could_have_hit_is_not_named() -> None:
+    store = make_store(min_prefix=3, capacity=10)
+    store.insert(A, snap([1, 2]))
+    assert store.lookup(A, [1, 2, 3, 4]).ghost is None
+    store.insert(A, snap([1, 2, 3], 11))
+    assert store.lookup(A, [1, 2, 3, 4]).ghost.cause is RejectReason.OVERSIZED
+    assert store.lookup(A, [1, 2, 3], reserve=1).ghost is None
+
+
 def test_a_refused_snapshot_leaves_a_ghost_and_an_admitted_one_takes_its_place() -> None:
     store = make_store(capacity=10)
     store.insert(A, snap([1, 2, 3], 11))
