@@ -13,9 +13,8 @@ from dataclasses import dataclass, fields
 from hashlib import sha256
 from typing import Any
 
-import numpy as np
-
-from ..store.types import TokenVector
+from ..store import TokenVector, as_tokens
+from ..store import common_prefix as common_prefix
 from .encoding import Encoder
 from .messages import Message, Messages, Tools, normalise
 
@@ -104,18 +103,7 @@ def render(
         roles = ", ".join(str(m["role"]) for m in conversation[:8])
         said = str(error) if type(error).__module__.startswith("jinja2") else repr(error)
         raise ValueError(f"the chat template refuses this conversation ({roles}): {said}") from error
-    if encoder is not None:
-        return encoder.encode(tokens)
-    vector = np.ascontiguousarray(tokens, dtype=np.int32)
-    vector.setflags(write=False)
-    return vector
-
-
-def common_prefix(one: TokenVector, other: TokenVector) -> int:
-    """How many leading tokens two vectors share."""
-    length = min(len(one), len(other))
-    differs = np.flatnonzero(one[:length] != other[:length])
-    return int(differs[0]) if len(differs) else length
+    return as_tokens(tokens) if encoder is None else encoder.encode(tokens)
 
 
 def history_boundary(

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..store.types import TokenVector
+from ..store import TokenVector, as_tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +45,10 @@ class Encoder:
     def encode(self, text: str) -> TokenVector:
         """The tokens of a text, without any that the tokenizer would add around it, as a read-only int32 array."""
         if self._pattern is None:
-            return _vector(self._tokenizer.encode(text, add_special_tokens=False))
+            return as_tokens(self._tokenizer.encode(text, add_special_tokens=False))
         tokens = self._from_known(text)
         if tokens is None:
-            tokens = _vector(self._cut(text))
+            tokens = as_tokens(self._cut(text))
         self._remember(text, tokens, self._pattern)
         return tokens
 
@@ -65,7 +65,7 @@ class Encoder:
         rest = self._cut(marker + text[end:])
         if not rest or rest[0] != self._ids[marker]:
             return None
-        return _vector(np.concatenate([best.tokens[:count], np.asarray(rest[1:], np.int32)]))
+        return as_tokens(np.concatenate([best.tokens[:count], as_tokens(rest[1:])]))
 
     def _cut(self, text: str) -> list[int]:
         assert self._backend is not None
@@ -112,9 +112,3 @@ def _inside(text: str) -> Iterator[str]:
         for end in range(start + 1, len(text) + 1):
             if end - start < len(text):
                 yield text[start:end]
-
-
-def _vector(tokens: Any) -> TokenVector:
-    made = np.ascontiguousarray(tokens, dtype=np.int32)
-    made.setflags(write=False)
-    return made

@@ -12,8 +12,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-import numpy as np
-
 from ..store import SnapshotStore
 from ..store.search import CanTruncate
 from ..store.tokens import as_tokens
@@ -27,7 +25,7 @@ from .reply import Drawn, Reply, Scripted
 from .request import DEFAULT_MAX_TOKENS, Request
 from .state import CapturedState
 from .stream import Emit
-from .turn import Turn, vector
+from .turn import Turn
 from .words import reason
 
 PREFILL_STEP = 2048  # tokens a forward call, as in mlx-lm
@@ -87,7 +85,7 @@ class Running:
             cached_tokens=asked.cached,
             completion_tokens=len(reply.tokens),
             prompt=asked.prompt,
-            completion=vector(reply.tokens),
+            completion=as_tokens(reply.tokens),
             text=reply.text,
             outcome=asked.outcome,
             reason=reason(asked.outcome, len(asked.prompt)),
@@ -104,19 +102,12 @@ class Running:
 
     def extend(self, key: CacheKey, tokens: TokenVector, cancel: threading.Event) -> InsertResult | None:
         """See `Engine.extend`."""
-        start = max(
-            (
-                e.snapshot
-                for e in self.store.entries()
-                if e.key == key and _is_prefix(e.snapshot.tokens, tokens)
-            ),
-            key=lambda snapshot: snapshot.num_tokens,
-            default=None,
-        )
-        if start is None or not isinstance(start.state, CapturedState):
+        entry = self.store.longest_prefix(key, tokens)
+        if entry is None or not isinstance(entry.snapshot.state, CapturedState):
             return None
-        forward = self._pass(start.state, tokens[: start.num_tokens])
-        for _ in self._prefill(forward, tokens, start.num_tokens, None, cancel):
+        start = entry.snapshot.num_tokens
+        forward = self._pass(entry.snapshot.state, tokens[:start])
+        for _ in self._prefill(forward, tokens, start, None, cancel):
             pass
         if cancel.is_set():
             return None
@@ -223,7 +214,3 @@ def _vocabulary(model: LabModel | DryModel) -> int:
     """How many token ids there are: a model may have more rows than its tokenizer has tokens."""
     told = (model.config.get("text_config") or model.config).get("vocab_size") or 0
     return max(int(told), len(model.tokenizer))
-
-
-def _is_prefix(one: TokenVector, other: TokenVector) -> bool:
-    return len(one) <= len(other) and bool(np.array_equal(one, other[: len(one)]))

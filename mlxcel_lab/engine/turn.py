@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
-
-import numpy as np
 
 from ..store.events import Event, Inserted, Rejected, Removed
 from ..store.types import CacheKey, Outcome, TokenVector
@@ -88,10 +85,3 @@ class Turn:
             '<div style="width:160px;height:8px;border:1px solid;border-radius:4px;opacity:.7">'
             f'<div style="width:{share:.0%};height:8px;background:currentColor"></div></div>'
         )
-
-
-def vector(tokens: Sequence[int]) -> TokenVector:
-    """Tokens as the store's read-only int32 vector."""
-    made = np.array(tokens, dtype=np.int32)
-    made.setflags(write=False)
-    return made

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from ..store import common_prefix
 from .trace import Runs, merged
 
 
@@ -65,8 +66,7 @@ class Interner:
 
     def _shared(self, node: int, tail: npt.NDArray[np.int32]) -> int:
         start, most = self._start[node], min(self._count[node], len(tail))
-        differ = np.flatnonzero(self._pool[start : start + most] != tail[:most])
-        return int(differ[0]) if len(differ) else most
+        return common_prefix(self._pool[start : start + most], tail)
 
     def _split(self, node: int, at: int) -> None:
         """Cut a node's edge after `at` tokens. The node keeps the upper part, and every id stays what it was."""

@@ -1,5 +1,6 @@
 """The snapshot store: numpy and the standard library only (polars where a frame is asked for)."""
 
+from .compare import common_prefix
 from .counters import Stats
 from .events import Event, Inserted, LookedUp, Note, Rejected, Removed
 from .integrity import IntegrityError
@@ -29,5 +30,5 @@ __all__ = [
     "Bucket", "CacheKey", "Diverged", "Entry", "Event", "Ghost", "Hit", "InsertResult", "Inserted", "IntegrityError",
     "Journal", "LookedUp", "NoCandidate", "Note", "Origin", "Outcome", "RejectReason", "Rejected", "Removal",
     "RemovalCause", "Removed", "Snapshot", "SnapshotStore", "Stats", "SupersedeRule", "TokenVector", "as_tokens",
-    "make_rule", "rule_names",
+    "common_prefix", "make_rule", "rule_names",
 ]  # fmt: skip

@@ -16,7 +16,7 @@ _memcmp.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
 
 
 def common_prefix(a: TokenVector, b: TokenVector, start: int = 0) -> int:
-    """How many leading tokens agree, the first `start` being known to. O(what agrees)."""
+    """How many leading tokens two vectors share, the first `start` being known to agree. O(what agrees)."""
     end = min(len(a), len(b))
     glance = min(start + _GLANCE, end)
     agreed = _first_difference(a, b, start, glance)
@@ -28,6 +28,8 @@ def common_prefix(a: TokenVector, b: TokenVector, start: int = 0) -> int:
 def _same(a: TokenVector, b: TokenVector, start: int, end: int) -> bool:
     if start == end:
         return True
+    if a.dtype != b.dtype or not (a.flags.c_contiguous and b.flags.c_contiguous):
+        return False  # no two `TokenVector`s: looked through by numpy
     skip = start * a.itemsize
     return _memcmp(a.ctypes.data + skip, b.ctypes.data + skip, end * a.itemsize - skip) == 0
 

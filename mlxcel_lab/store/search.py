@@ -1,4 +1,4 @@
-"""Which resident snapshot serves a request, or why none does. Nothing is changed here."""
+"""Which resident snapshot serves a request or why none does, and whom a newcomer replaces. Nothing is changed here."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Any, TypeAlias
 
 from .index import Found
 from .records import Record
-from .types import Diverged, Hit, NoCandidate, Outcome, Snapshot
+from .rules import SupersedeRule
+from .types import CacheKey, Diverged, Hit, NoCandidate, Outcome, RemovalCause, Snapshot
 
 CanTruncate: TypeAlias = Callable[[Snapshot, int], bool]
 """Whether a snapshot's state can be cut to its first n tokens. It runs under the store's lock and mustn't call it."""
@@ -57,3 +58,16 @@ def as_event(outcome: Outcome) -> dict[str, Any]:
         "outcome": outcome.name, "common_prefix_len": outcome.common_prefix_len, "stored_len": outcome.stored_len,
         "snapshot_id": outcome.snapshot_id, "ghost": outcome.ghost,
     }  # fmt: skip
+
+
+def replaced(
+    found: Found, key: CacheKey, newcomer: Snapshot, rule: SupersedeRule
+) -> list[tuple[Record, RemovalCause]]:
+    """Whom the newcomer removes and why: ancestors by the rule, shortest first, then a twin of the same tokens."""
+    gone = []
+    for old in reversed([*found.prefixes()]):
+        if old.num_tokens == len(newcomer.tokens):
+            gone.append((old, RemovalCause.REPLACED))
+        elif key.session is not None and rule.supersedes(key, newcomer, old.resident):
+            gone.append((old, RemovalCause.SUPERSEDED))
+    return gone

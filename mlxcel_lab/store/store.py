@@ -14,13 +14,13 @@ from ..config import PromptCacheConfig
 from .arguments import checked_key, checked_snapshot, whole
 from .counters import Counters, Stats
 from .events import Inserted, LookedUp, Note, Rejected, Removed
-from .index import Found, Index
+from .index import Index
 from .integrity import check_index
 from .journal import Journal
 from .recent import remember
 from .records import Fate, Record
 from .rules import SupersedeRule, make_rule
-from .search import CanTruncate, as_event, search
+from .search import CanTruncate, as_event, replaced, search
 from .tokens import as_tokens
 from .types import (
     CacheKey,
@@ -154,6 +154,12 @@ class SnapshotStore:
         with self._lock:
             return [record.entry() for record in self._index.residents.values()]
 
+    def longest_prefix(self, key: CacheKey, tokens: Any) -> Entry | None:
+        """The longest resident prefix of these tokens; nothing is counted, refreshed or journalled. O(tokens)."""
+        key, vector = checked_key(key), as_tokens(tokens)
+        with self._lock:
+            return next((record.entry() for record in self._index.find(key, vector).prefixes()), None)
+
     def stats(self) -> Stats:
         with self._lock:
             return Stats.of(self._counters, self.config, len(self), self.total_bytes, len(self._index.ghosts))
@@ -228,7 +234,7 @@ class SnapshotStore:
 
     def _admit(self, key: CacheKey, snapshot: Snapshot) -> InsertResult:
         found = self._index.find(key, snapshot.tokens)
-        gone = self._superseded(found, key, snapshot)  # asks the rule before anything changes
+        gone = replaced(found, key, snapshot, self.rule)  # asks the rule before anything changes
         snapshot_id, self._next_id = self._next_id, self._next_id + 1
         record = self._index.add(found, key, snapshot, snapshot_id, self._now)
         removed = [self._remove(old, cause, by=record) for old, cause in gone]
@@ -241,18 +247,6 @@ class SnapshotStore:
         removed += self._shrink(*budget, by=record)
         self._counters.peak_bytes = max(self._counters.peak_bytes, self.total_bytes)
         return InsertResult(snapshot_id, record.alive, removed=tuple(removed))
-
-    def _superseded(
-        self, found: Found, key: CacheKey, snapshot: Snapshot
-    ) -> list[tuple[Record, RemovalCause]]:
-        """Whom the newcomer removes and why: ancestors by the rule, shortest first, then a twin of the same tokens."""
-        gone = []
-        for old in reversed([*found.prefixes()]):
-            if old.num_tokens == len(snapshot.tokens):
-                gone.append((old, RemovalCause.REPLACED))
-            elif key.session is not None and self.rule.supersedes(key, snapshot, old.resident):
-                gone.append((old, RemovalCause.SUPERSEDED))
-        return gone
 
     def _shrink(self, max_entries: int, max_bytes: int, by: Record | None = None) -> list[Removal]:
         removed = []

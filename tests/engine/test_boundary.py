@@ -7,8 +7,9 @@ import pytest
 
 from mlxcel_lab import Origin, PromptCacheConfig, SnapshotStore
 from mlxcel_lab.engine import Engine, load
-from mlxcel_lab.engine.chat import common_prefix, history_boundary, render
+from mlxcel_lab.engine.chat import history_boundary, render
 from mlxcel_lab.explain import Asked, Cause, explain, what_ended
+from mlxcel_lab.store import common_prefix
 from mlxcel_lab.store.types import Hit, RemovalCause
 
 SYSTEM = {"role": "system", "content": "You are a kind teller of short stories about the sea."}

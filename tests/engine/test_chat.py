@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 
 from mlxcel_lab.engine.chat import (
     TemplateSignature,
-    common_prefix,
     history_boundary,
     render,
     template_signature,
     warmup_target,
 )
 from mlxcel_lab.engine.messages import normalise
+from mlxcel_lab.store import common_prefix
 
 from ..toy_tokenizer import PLAIN, REFUSING, THINKING, ToyTokenizer
 
@@ -183,13 +183,6 @@ def test_a_signature_says_which_of_its_parts_differ_and_comes_back_from_its_text
 def test_a_foreign_signature_is_refused(text):
     with pytest.raises(ValueError, match="not a template signature"):
         TemplateSignature.parse(text)
-
-
-@given(st.lists(st.integers(0, 2), max_size=8), st.lists(st.integers(0, 2), max_size=8))
-def test_the_common_prefix_is_the_longest_shared_beginning(one, other):
-    length = common_prefix(np.array(one, np.int32), np.array(other, np.int32))
-    assert one[:length] == other[:length]
-    assert one[: length + 1] != other[: length + 1] or length == min(len(one), len(other))
 
 
 @given(st.text("ab\n<>|", max_size=12), st.text("ab\n", min_size=1, max_size=6), st.booleans())

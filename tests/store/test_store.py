@@ -9,6 +9,8 @@ import weakref
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mlxcel_lab.store import (
     Bucket,
@@ -28,6 +30,8 @@ from mlxcel_lab.store import (
 from .making import NOBODY, A, B, Clock, lengths, make_store, model_key, snap
 
 BOUNDARY, COMPLETION = Origin.BOUNDARY, Origin.COMPLETION
+
+ROW = st.lists(st.integers(0, 1), min_size=1, max_size=6)
 
 
 def test_a_conversations_chain_collapses_to_its_longest_snapshot() -> None:
@@ -520,3 +524,35 @@ def test_keys_are_whole_values_in_any_field() -> None:
     assert isinstance(store.lookup(model_key("m"), [1, 2]), Hit)
     for other in (Bucket("m", lora_id="l"), Bucket("m", template_sig="t"), Bucket("m", mm_digest="d")):
         assert isinstance(store.lookup(CacheKey(other, "a"), [1, 2]), NoCandidate)
+
+
+@given(st.lists(st.tuples(st.sampled_from([A, B, NOBODY]), ROW), max_size=12), ROW)
+def test_the_longest_prefix_is_found_without_a_trace(stored: list, asked: list[int]) -> None:
+    store = make_store(rule="off", max_entries=6)
+    for key, tokens in stored:
+        store.insert(key, snap(tokens))
+
+    def seen() -> list[tuple]:
+        told = [(e.snapshot_id, e.hits, e.last_used_at) for e in store.entries()]
+        return [*told, (store.stats(), store.journal.next_seq)]
+
+    before = seen()
+    for key in (A, B, NOBODY):
+        under = [e for e in store.entries() if e.key == key]
+        prefixes = [e for e in under if e.snapshot.tokens.tolist() == asked[: e.snapshot.num_tokens]]
+        longest = max(prefixes, key=lambda e: e.snapshot.num_tokens, default=None)
+        found = store.longest_prefix(key, asked)
+        assert (found and found.snapshot_id) == (longest and longest.snapshot_id)
+        if found is not None:
+            assert found.snapshot is longest.snapshot
+    assert seen() == before
+    store.check_integrity()
+
+
+def test_the_longest_prefix_of_what_is_no_key_or_no_tokens_is_refused() -> None:
+    store = make_store()
+    with pytest.raises(TypeError, match="expected a CacheKey"):
+        store.longest_prefix("a", [1])
+    with pytest.raises(TypeError, match=r"token 1\.5 at position 0"):
+        store.longest_prefix(A, [1.5])
+    assert store.longest_prefix(A, []) is None
