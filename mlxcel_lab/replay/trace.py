@@ -151,17 +151,24 @@ def trace_from(
     return Trace(name, frame.with_columns(turn=turn), tokens_per_id, **rest)
 
 
-def _row(number: int, request: Request, tokens_per_id: int) -> tuple[Any, ...]:
+def check_request(request: Request, tokens_per_id: int) -> None:
+    """ValueError where a request's runs, boundaries or token counts can't be."""
     ids = num_ids(request.prompt)
     if any(count < 1 for _, count in (*request.prompt, *request.reply, *request.warm)):
-        raise ValueError(f"request {number} has an empty run of ids: every run holds at least one")
+        raise ValueError("an empty run of ids: every run holds at least one")
     if not ids * tokens_per_id <= request.prompt_tokens:
         raise ValueError(
-            f"request {number} says {request.prompt_tokens} prompt tokens, but its {ids} ids stand for "
-            f"{ids * tokens_per_id}"
+            f"{request.prompt_tokens} prompt tokens, but its {ids} ids stand for {ids * tokens_per_id}"
         )
     if any(not 0 < cut <= ids for cut in request.boundaries):
-        raise ValueError(f"request {number}: boundaries {list(request.boundaries)} lie outside its {ids} ids")
+        raise ValueError(f"boundaries {list(request.boundaries)} lie outside its {ids} ids")
+
+
+def _row(number: int, request: Request, tokens_per_id: int) -> tuple[Any, ...]:
+    try:
+        check_request(request, tokens_per_id)
+    except ValueError as error:
+        raise ValueError(f"request {number}: {error}") from error
     prompt, reply, warm = (_unzip(runs) for runs in (request.prompt, request.reply, request.warm))
     return (
         *(request.session, 0, request.time, request.bucket, request.kind, *prompt),

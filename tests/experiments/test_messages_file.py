@@ -1,6 +1,5 @@
-"""People's own files of messages, in every shape they come in, and what is said about those that aren't."""
+"""People's own files of messages, and what is said about those that aren't; their forms: test_message_files."""
 
-import gzip
 import json
 
 import pytest
@@ -13,29 +12,14 @@ TOOL = {"type": "function", "function": {"name": "find"}}
 
 def _written(tmp_path, text, name="mine.json"):
     path = tmp_path / name
-    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    path.write_text(text)
     return path
 
 
-@pytest.mark.parametrize(
-    ("text", "sessions"),
-    [
-        (json.dumps(MESSAGES), ["mine"]),
-        (json.dumps({"messages": MESSAGES}), ["conversation 0"]),
-        (
-            json.dumps([{"session": "a", "messages": MESSAGES}, {"task_id": 7, "traj": MESSAGES}]),
-            ["a (0)", "7 (1)"],
-        ),
-        (json.dumps([MESSAGES, MESSAGES]), ["conversation 0", "conversation 1"]),
-        ("\n".join(json.dumps(m) for m in MESSAGES), ["mine"]),
-        ("\n".join(json.dumps({"messages": MESSAGES}) for _ in "ab"), ["conversation 0", "conversation 1"]),
-        (gzip.compress(json.dumps(MESSAGES).encode(), mtime=0), ["mine"]),
-    ],
-)
-def test_conversations_are_read_in_every_shape(tmp_path, text, sessions):
-    found = read_conversations(_written(tmp_path, text))
-    assert [one.session for one in found] == sessions
-    assert all([m["content"] for m in one.messages] == ["hi", "hello"] for one in found)
+def test_conversations_of_one_name_are_told_apart(tmp_path):
+    records = [{"session": name, "messages": MESSAGES} for name in ("a", "b", "a")]
+    found = read_conversations(_written(tmp_path, json.dumps(records)))
+    assert [one.session for one in found] == ["a (0)", "b", "a (2)"]
 
 
 def test_a_requests_tools_come_along(tmp_path):
@@ -46,11 +30,11 @@ def test_a_requests_tools_come_along(tmp_path):
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("not json", "neither JSON nor JSONL"),
+        ("not json", "record 1: not JSON"),
         ("[]", "holds no messages"),
-        ('"hello"', "expected messages, got str"),
-        ("3", "expected messages, got int"),
-        ('[{"talk": []}]', "has none of messages, conversation, traj"),
+        ('"hello"', "record 1: expected an object, not str"),
+        ("3", "record 1: expected an object, not int"),
+        ('[{"talk": []}]', "none of messages, conversation, traj is in {'talk'"),
         ('[{"role": "user", "content": 3}]', "message 0"),
     ],
 )

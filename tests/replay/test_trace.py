@@ -60,8 +60,8 @@ def test_requests_are_put_in_order_of_time_and_turns_are_counted() -> None:
 @pytest.mark.parametrize(
     ("request_", "words"),
     [
-        (Request("a", 0, [(0, 0)], 1), "request 0 has an empty run"),
-        (Request("a", 0, [(0, 5)], 4), "request 0 says 4 prompt tokens, but its 5 ids"),
+        (Request("a", 0, [(0, 0)], 1), "request 0: an empty run"),
+        (Request("a", 0, [(0, 5)], 4), "request 0: 4 prompt tokens, but its 5 ids"),
         (Request("a", 0, [(0, 5)], 5, boundaries=[6]), r"boundaries \[6\] lie outside its 5 ids"),
     ],
 )

@@ -1,8 +1,8 @@
 """Readers of public traces of hashed blocks: coding-agent sessions, Mooncake, Bailian.
 
 Their prompts are known as ids of whole blocks; the tokens after the last whole block have no id and are always
-forwarded. A boundary snapshot is taken `held_back` blocks before the prompt's end, since the last block is where a
-generation prompt stands, which the history won't hold. What a reply adds is not in these files: see `replies.py`.
+forwarded. A boundary snapshot is taken a block before the prompt's end, since the last block is where a generation
+prompt stands, which the history won't hold. What a reply adds is not in these files: see `replies.py`.
 """
 
 from __future__ import annotations
@@ -11,24 +11,15 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
-from ..trace import Request, merged, num_ids
-from .lines import Records, need
+from ..trace import Request, check_request, merged, num_ids
+from .lines import Records, count, need
 
 
-def coding_agent(
-    records: Records,
-    *,
-    window_seconds: float = 86_400.0,
-    seed: int = 0,
-    subagents: bool = True,
-    anchors: bool = False,
-    held_back: int = 1,
-) -> Iterator[Request]:
+def coding_agent(records: Records, *, window_seconds: float = 86_400.0, seed: int = 0) -> Iterator[Request]:
     """Coding-agent sessions (kv-cache-tester), one a line, 64-token blocks whose ids are local to the session.
 
     The file counts each session's seconds from its own start: the starts are spread evenly at random, from `seed`,
-    over `window_seconds`. A nested sub-agent is a session of its own, named after its parent. `anchors` adds a
-    boundary snapshot where a session's tools and system prompt end, at the session's first request.
+    over `window_seconds`. A nested sub-agent is a session of its own, named after its parent.
     """
     starts = random.Random(seed)
     first_free = 0
@@ -36,100 +27,112 @@ def coding_agent(
         start = starts.uniform(0.0, window_seconds)
         try:
             session, requests = need(record, "id", str), need(record, "requests", list)
-            anchor = (record["tool_tokens"] + record["system_tokens"]) // 64 if anchors else 0
-        except (ValueError, KeyError, TypeError) as error:
+            if not requests:
+                raise ValueError(f"{session}: no requests")
+        except ValueError as error:
             records.refuse(number, str(error))
             continue
         highest = 0
-        for name, offset, raw in _flattened(session, requests, subagents):
+        for name, time, raw in _flattened(records, number, session, requests, start):
             try:
-                request = _agent_request(raw, name, start + offset, first_free, anchor, held_back)
+                request = _agent_request(raw, name, time, first_free)
             except (ValueError, TypeError) as error:
                 records.refuse(number, f"{name}: {error}")
                 continue
             highest = max([highest, *(first + count for first, count in request.prompt)])
-            anchor = anchor if name != session else 0
             yield request
         first_free = max(first_free, highest)
 
 
-def _flattened(session: str, requests: list[Any], subagents: bool) -> Iterator[tuple[str, float, Any]]:
+def _flattened(
+    records: Records, number: int, session: str, requests: list[Any], start: float
+) -> Iterator[tuple[str, float, dict[str, Any]]]:
+    """Each request with its session and its time; those of a sub-agent count theirs from its start."""
     for raw in requests:
-        if isinstance(raw, dict) and raw.get("type") == "subagent":
-            if subagents:
-                name = f"{session}/{raw.get('agent_id', 'agent')}"
-                for _, offset, inner in _flattened(name, raw.get("requests", []), True):
-                    yield name, float(raw["t"]) + offset, inner
+        try:
+            time = start + float(need(raw, "t", (int, float)))
+            inner = need(raw, "requests", list) if raw.get("type") == "subagent" else None
+        except ValueError as error:
+            records.refuse(number, f"{session}: {error}")
+            continue
+        if inner is None:
+            yield session, time, raw
         else:
-            yield session, float(raw["t"]) if isinstance(raw, dict) and "t" in raw else 0.0, raw
+            name = f"{session}/{raw.get('agent_id', 'agent')}"
+            yield from _flattened(records, number, name, inner, time)
 
 
-def _agent_request(raw: Any, name: str, time: float, first_free: int, anchor: int, held_back: int) -> Request:
+def _agent_request(raw: dict[str, Any], name: str, time: float, first_free: int) -> Request:
     # Ids are local to the session: moving them up keeps two sessions' blocks apart.
-    runs = [(int(first) + first_free, int(count)) for first, count in need(raw, "hash_runs", list)]
+    runs = [(_id(first) + first_free, num_blocks) for first, num_blocks in need(raw, "hash_runs", list)]
     inputs = raw.get("input_types") or []
-    return Request(
+    request = Request(
         session=name,
         time=time,
         prompt=merged(runs),
-        prompt_tokens=need(raw, "in", int),
-        output_tokens=need(raw, "out", int),
+        prompt_tokens=count(raw, "in"),
+        output_tokens=count(raw, "out"),
         bucket=str(raw.get("model", "")),
         kind="subagent" if "/" in name else "tool" if "tool_result" in inputs else "user",
-        boundaries=_cuts(num_ids(runs), held_back, anchor),
+        boundaries=_boundaries(num_ids(runs)),
     )
+    check_request(request, 64)
+    return request
 
 
-def _cuts(ids: int, held_back: int, anchor: int = 0) -> list[int]:
-    cuts = {ids - held_back, anchor}
-    return sorted(at for at in cuts if 0 < at <= ids)
+def _id(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise ValueError(f"the block id {value!r:.60}: expected a whole number, 0 or more")
+    return value
 
 
-def mooncake(
-    records: Records, *, held_back: int = 1, shared_blocks: int = 1, whole_blocks: bool = True
-) -> Iterator[Request]:
+def _whole_blocks(record: Any, tokens_per_block: int) -> tuple[list[int], int, int]:
+    """A prompt's ids, its tokens, and how many blocks of it are whole."""
+    ids, tokens = [_id(value) for value in need(record, "hash_ids", list)], count(record, "input_length")
+    whole = tokens // tokens_per_block
+    if len(ids) < whole:
+        raise ValueError(f"{len(ids)} hash_ids for {tokens} tokens: expected at least {whole}")
+    return ids, tokens, whole
+
+
+def _boundaries(ids: int) -> list[int]:
+    return [ids - 1] if ids > 1 else []
+
+
+def mooncake(records: Records, *, whole_blocks: bool = True) -> Iterator[Request]:
     """Mooncake's traces: 512-token blocks, no session ids.
 
     Sessions are inferred by prefix: an id stands for a block and everything before it, so a request goes on in the
     session whose latest prompt's last whole block is the deepest among its own ids; failing that it opens a session.
     `whole_blocks` False keeps the last, partial block's id too, as block engines' tables count it: then a prompt counts
-    as its blocks. The first `shared_blocks` ids are the system prompt that everybody shares and join nobody.
+    as its blocks. The first id is the system prompt that everybody shares and joins nobody.
     """
     leaf_of: dict[int, str] = {}
     for number, record in records:
         try:
-            ids = [int(i) for i in need(record, "hash_ids", list)]
-            tokens, time = need(record, "input_length", int), need(record, "timestamp", (int, float)) / 1000
-            output = need(record, "output_length", int)
-            whole = tokens // 512
-            if len(ids) < whole:
-                raise ValueError(f"{len(ids)} hash_ids for {tokens} tokens: expected at least {whole}")
-        except (ValueError, TypeError) as error:
+            ids, tokens, whole = _whole_blocks(record, 512)
+            time, output = need(record, "timestamp", (int, float)) / 1000, count(record, "output_length")
+        except ValueError as error:
             records.refuse(number, str(error))
             continue
-        deepest = next((i for i in reversed(ids[shared_blocks:whole]) if i in leaf_of), None)
+        deepest = next((i for i in reversed(ids[1:whole]) if i in leaf_of), None)
         session = f"request-{number}" if deepest is None else leaf_of.pop(deepest)
-        if whole > shared_blocks:
+        if whole > 1:
             leaf_of[ids[whole - 1]] = session
         kept = whole if whole_blocks else len(ids)
         runs = merged((i, 1) for i in ids[:kept])
-        yield Request(
-            session, time, runs, max(tokens, kept * 512), output, boundaries=_cuts(whole, held_back)
-        )
+        yield Request(session, time, runs, max(tokens, kept * 512), output, boundaries=_boundaries(whole))
 
 
-def bailian(records: Records, *, held_back: int = 1) -> Iterator[Request]:
+def bailian(records: Records) -> Iterator[Request]:
     """Bailian's traces: 16-token blocks; a conversation is the chain of parent_chat_id up to its root (-1)."""
     root_of: dict[int, int] = {}
     for number, record in records:
         try:
             chat, parent = need(record, "chat_id", int), need(record, "parent_chat_id", int)
-            ids = [int(i) for i in need(record, "hash_ids", list)]
-            tokens, output = need(record, "input_length", int), need(record, "output_length", int)
-            time = float(need(record, "timestamp", (int, float)))
-            if len(ids) < tokens // 16:
-                raise ValueError(f"{len(ids)} hash_ids for {tokens} tokens: expected at least {tokens // 16}")
-        except (ValueError, TypeError) as error:
+            ids, tokens, whole = _whole_blocks(record, 16)
+            time, output = float(need(record, "timestamp", (int, float))), count(record, "output_length")
+        except ValueError as error:
             records.refuse(number, str(error))
             continue
         if parent != -1 and parent not in root_of:
@@ -137,8 +140,6 @@ def bailian(records: Records, *, held_back: int = 1) -> Iterator[Request]:
                 number, f"parent_chat_id {parent} was not seen before: read as a session of its own"
             )
         root = root_of[chat] = root_of.get(parent, chat)
-        runs = merged((i, 1) for i in ids[: tokens // 16])
+        runs = merged((i, 1) for i in ids[:whole])
         kind = str(record.get("type", "request"))
-        yield Request(
-            f"chat-{root}", time, runs, tokens, output, kind=kind, boundaries=_cuts(tokens // 16, held_back)
-        )
+        yield Request(f"chat-{root}", time, runs, tokens, output, kind=kind, boundaries=_boundaries(whole))

@@ -1,4 +1,8 @@
-"""JSON records out of a file that may be large, compressed, one array or one record a line, and broken in places."""
+"""JSON records out of a file that may be large, compressed, one array or one record a line, and broken in places.
+
+Which of the forms it has is seen in its first lines: one array, over several lines or not; one object over several
+lines; else a record a line, which may itself be an array.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,7 @@ from typing import IO, Any
 from ..trace import Problem
 
 _CHUNK = 1 << 20
+_LONGEST_LINE = 1 << 24  # characters; an array whose first line is longer is one array
 
 
 class Records:
@@ -30,15 +35,21 @@ class Records:
 
     def __iter__(self) -> Iterator[tuple[int, Any]]:
         with self._open() as stream:
-            start = stream.read(256).lstrip("\ufeff \t\r\n")
+            form = _form(stream)
         with self._open() as stream:
-            yield from self._elements(stream) if start.startswith("[") else self._lines(stream)
+            if form == "array":
+                yield from self._elements(stream)
+            elif form == "object" and (record := _whole(stream)) is not None:
+                yield 1, record
+            else:
+                stream.seek(0)
+                yield from self._lines(stream)
 
     def _open(self) -> IO[str]:
         with self.path.open("rb") as raw:
             packed = raw.read(2) == b"\x1f\x8b"
         opener = gzip.open if packed else open
-        stream: IO[str] = opener(self.path, "rt", encoding="utf-8", errors="replace")
+        stream: IO[str] = opener(self.path, "rt", encoding="utf-8-sig", errors="replace")
         return stream
 
     def _lines(self, stream: IO[str]) -> Iterator[tuple[int, Any]]:
@@ -52,7 +63,7 @@ class Records:
 
     def _elements(self, stream: IO[str]) -> Iterator[tuple[int, Any]]:
         decoder = json.JSONDecoder()
-        text, number = stream.read(_CHUNK).lstrip("\ufeff \t\r\n")[1:], 0
+        text, number = stream.read(_CHUNK).lstrip()[1:], 0
         while True:
             text = text.lstrip(" \t\r\n,")
             if text.startswith("]"):
@@ -74,6 +85,37 @@ class Records:
             text = text[end:]
 
 
+def _form(stream: IO[str]) -> str:
+    """array, object or lines."""
+    first, following = _filled_line(stream), _filled_line(stream)
+    if not first.startswith(("[", "{")):
+        return "lines"
+    try:
+        json.loads(first)
+        ends = True
+    except json.JSONDecodeError as error:
+        # What goes wrong only where the line ends may go on in the next one; elsewhere the line itself is broken.
+        ends = len(first) < _LONGEST_LINE and error.pos < len(first) - 1
+    if first.startswith("["):
+        return "lines" if ends and following else "array"
+    return "lines" if ends or not following else "object"
+
+
+def _filled_line(stream: IO[str]) -> str:
+    while line := stream.readline(_LONGEST_LINE):
+        if line := line.strip():
+            return line
+    return ""
+
+
+def _whole(stream: IO[str]) -> Any:
+    """The one record that is all of the file; None where it isn't one."""
+    try:
+        return json.load(stream)
+    except json.JSONDecodeError:
+        return None
+
+
 def need(record: Any, field: str, kind: type | tuple[type, ...]) -> Any:
     """`record[field]`, which must be of that type; a ValueError that names the field otherwise."""
     if not isinstance(record, dict):
@@ -81,4 +123,12 @@ def need(record: Any, field: str, kind: type | tuple[type, ...]) -> Any:
     value = record.get(field)
     if not isinstance(value, kind) or isinstance(value, bool):
         raise ValueError(f"{field!r} is {value!r:.60}")
+    return value
+
+
+def count(record: Any, field: str) -> int:
+    """`record[field]`, a whole number, 0 or more; a ValueError that names the field otherwise."""
+    value: int = need(record, field, int)
+    if value < 0:
+        raise ValueError(f"{field!r} is {value}: expected 0 or more")
     return value

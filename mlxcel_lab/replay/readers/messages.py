@@ -7,12 +7,13 @@ request whose reply isn't known, and no completion for it.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 
+from ...engine.messages import Message, Messages, Tools, normalise
 from ...store.types import TokenVector
 from ..interner import Interner
 from ..trace import Request, cut, num_ids
@@ -26,50 +27,87 @@ class Renderer(Protocol):
 
     bucket: str
 
-    def prompt(self, messages: list[dict[str, Any]], tools: Any) -> TokenVector:
+    def prompt(self, messages: Messages, tools: Tools | None) -> TokenVector:
         """All tokens of a request; ValueError where the template refuses it."""
 
-    def boundary(self, messages: list[dict[str, Any]], tools: Any, prompt: TokenVector) -> int | None:
+    def boundary(self, messages: Messages, tools: Tools | None, prompt: TokenVector) -> int | None:
         """Where its history ends."""
 
-    def reply(self, messages: list[dict[str, Any]], tools: Any, said: dict[str, Any]) -> TokenVector:
-        """The tokens that the model forwards when it says that message; its end token isn't among them."""
+    def reply(self, messages: Messages, tools: Tools | None, said: Message) -> TokenVector:
+        """The tokens that the model forwards when it says that message: the end of its turn too, as an engine does."""
 
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """Messages of one session; `times` of its requests where they are known, seconds."""
+    """Messages of one session, checked, the tools it was given, and when it began if that is known, seconds."""
 
     session: str
-    messages: list[dict[str, Any]]
-    tools: Any = None
-    times: list[float] = field(default_factory=list)
+    messages: Sequence[Message]
+    tools: Tools | None = None
+    start: float | None = None
+
+
+_HOLDS = ("messages", "conversation", "traj")
+_NAMES = ("session", "session_id", "user", "id", "task_id")
 
 
 def openai(records: Records) -> Iterator[tuple[int, Conversation]]:
-    """One conversation a record: a list of messages, or an object with `messages`.
+    """One conversation a record, a list of messages or an object with `messages`; or a message a record, one in all.
 
-    Optional fields: `tools`; `session`, `session_id`, `user` or `id`; `time` or `timestamp` of its first request.
+    `conversation` and `traj` stand for `messages` too. Optional fields: `tools`; `session`, `session_id`, `user`, `id`
+    or `task_id`; `time` or `timestamp` of its first request. Without a name a conversation is called after its record's
+    number, and one of bare messages after the file.
     """
-    for number, record in records:
+    for number, record in _gathered(records):
         try:
-            record = {"messages": record} if isinstance(record, list) else record
-            messages = _checked(need(record, "messages", list))
+            yield number, _conversation(record, f"conversation {number}")
         except ValueError as error:
             records.refuse(number, str(error))
-            continue
-        named = (record.get(name) for name in ("session", "session_id", "user", "id"))
-        session = next((str(name) for name in named if name is not None), f"record-{number}")
-        start = record.get("time", record.get("timestamp"))
-        times = [float(start)] if isinstance(start, int | float) else []
-        yield number, Conversation(session, messages, record.get("tools"), times)
+
+
+def holds_messages(record: Any) -> bool:
+    """Whether a file's record looks like one of `openai`'s."""
+    if isinstance(record, list):
+        return bool(record) and _is_message(record[0])
+    return _is_message(record) or (isinstance(record, Mapping) and any(key in record for key in _HOLDS))
+
+
+def _is_message(record: Any) -> bool:
+    return isinstance(record, Mapping) and "role" in record
+
+
+def _gathered(records: Records) -> Iterator[tuple[int, Any]]:
+    """The records; from the first one that is a bare message on all are one conversation."""
+    each = iter(records)
+    for number, record in each:
+        if _is_message(record):
+            name = records.path.name.split(".")[0]
+            record = {"session": name, "messages": [record, *(other for _, other in each)]}
+        yield number, record
+
+
+def _conversation(record: Any, name: str) -> Conversation:
+    if isinstance(record, list):
+        return Conversation(name, normalise(record))
+    held = next((key for key in _HOLDS if isinstance(record, Mapping) and key in record), None)
+    if isinstance(record, Mapping) and held is None:
+        raise ValueError(f"none of {', '.join(_HOLDS)} is in {record!r:.60}")
+    messages = normalise(need(record, held or "messages", list))
+    named = (record[key] for key in _NAMES if record.get(key) is not None)
+    start = record.get("time", record.get("timestamp"))
+    return Conversation(
+        str(next(named, name)),
+        messages,
+        record.get("tools") or None,
+        float(start) if isinstance(start, int | float) else None,
+    )
 
 
 def tau_bench(records: Records) -> Iterator[tuple[int, Conversation]]:
     """tau-bench's results: one task a record, its messages in `traj`."""
     for number, record in records:
         try:
-            messages = _checked(need(record, "traj", list))
+            messages = normalise(need(record, "traj", list))
             session = f"task-{need(record, 'task_id', int)}-{record.get('trial', 0)}-{number}"
         except ValueError as error:
             records.refuse(number, str(error))
@@ -86,30 +124,22 @@ def mt_bench(
         try:
             turns = need(record, "turns", list)
             session = f"question-{need(record, 'question_id', int)}"
+            messages = [
+                message
+                for turn in turns
+                for message in (
+                    {"role": "user", "content": turn},
+                    {"role": "assistant", "content": made_up(rng, reply_words)},
+                )
+            ]
+            yield number, Conversation(session, normalise(messages))
         except ValueError as error:
             records.refuse(number, str(error))
-            continue
-        messages: list[dict[str, Any]] = []
-        for turn in turns:
-            messages += [
-                {"role": "user", "content": str(turn)},
-                {"role": "assistant", "content": made_up(rng, reply_words)},
-            ]
-        yield number, Conversation(session, messages)
 
 
 def made_up(rng: random.Random, words: int) -> str:
     """Words without meaning, about as many as asked for."""
     return " ".join(rng.choices(_SENTENCE.split(), k=max(1, round(words * rng.uniform(0.5, 1.5)))))
-
-
-def _checked(messages: list[Any]) -> list[dict[str, Any]]:
-    for at, message in enumerate(messages):
-        if not isinstance(message, dict) or not isinstance(message.get("role"), str):
-            raise ValueError(f"message {at} has no role: {message!r:.60}")
-    if not messages:
-        raise ValueError("no messages")
-    return messages
 
 
 def rendered(
@@ -131,11 +161,13 @@ def rendered(
     rng = random.Random(seed)
     start = 0.0
     for number, talk in conversations:
+        talk = replace(talk, messages=_reasoning(talk.messages, reasoning_words, rng))
         turns = [at for at, message in enumerate(talk.messages) if message["role"] == "assistant" and at]
         if talk.messages[-1]["role"] != "assistant":
             turns.append(len(talk.messages))
-        _reason(talk.messages, reasoning_words, rng)
-        begun = talk.times[0] if talk.times else start
+        if not turns:
+            records.refuse(number, f"{talk.session}: nothing is asked before its only reply")
+        begun = start if talk.start is None else talk.start
         for turn, at in enumerate(turns):
             time = begun + turn * pause_seconds * rng.uniform(0.8, 1.2)
             try:
@@ -145,10 +177,13 @@ def rendered(
         start += max(1, len(turns)) * pause_seconds / max(1, concurrent)
 
 
-def _reason(messages: list[dict[str, Any]], words: int, rng: random.Random) -> None:
-    for message in messages if words else []:
-        if message["role"] == "assistant":
-            message.setdefault("reasoning_content", made_up(rng, words))
+def _reasoning(messages: Sequence[Message], words: int, rng: random.Random) -> Sequence[Message]:
+    if not words:
+        return messages
+    return [
+        {"reasoning_content": made_up(rng, words), **message} if message["role"] == "assistant" else message
+        for message in messages
+    ]
 
 
 def _request(talk: Conversation, at: int, time: float, renderer: Renderer, interner: Interner) -> Request:

@@ -146,7 +146,7 @@ def sniff(path: Path) -> str:
         for format, needed in _MARKS.items():
             if needed <= keys:
                 return format
-        if isinstance(record, list) and record and isinstance(record[0], dict) and "role" in record[0]:
+        if messages.holds_messages(record):
             return "openai"
         break
     raise ValueError(f"{path} looks like none of {', '.join(FORMATS)}: name its format")
@@ -158,5 +158,4 @@ _MARKS = {
     "mooncake": {"timestamp", "input_length", "hash_ids"},
     "tau-bench": {"traj"},
     "mt-bench": {"turns", "question_id"},
-    "openai": {"messages"},
 }

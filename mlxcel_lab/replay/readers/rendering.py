@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from ...engine.chat import history_boundary, render, template_signature
-from ...engine.messages import normalise
+from ...engine.messages import Message, Messages, Tools
 from ...store.types import CacheKey, TokenVector
 
 
 class TokenizerRenderer:
-    """Any tokenizer with a chat template. A reply is its text; tool calls are written as JSON.
+    """Any tokenizer with a chat template. A reply is its text and the end of its turn; tool calls are written as JSON.
 
     `options` are the template's own arguments. The boundary is where the history ends.
     """
@@ -22,19 +22,20 @@ class TokenizerRenderer:
         self._tokenizer, self._options = tokenizer, options
         self.bucket = name or str(template_signature(tokenizer, None, **options))
 
-    def prompt(self, messages: list[dict[str, Any]], tools: Any) -> TokenVector:
+    def prompt(self, messages: Messages, tools: Tools | None) -> TokenVector:
         return render(self._tokenizer, messages, tools, **self._options)
 
-    def boundary(self, messages: list[dict[str, Any]], tools: Any, prompt: TokenVector) -> int | None:
+    def boundary(self, messages: Messages, tools: Tools | None, prompt: TokenVector) -> int | None:
         return history_boundary(
             self._tokenizer, messages, tools, prompt=prompt, min_prefix_tokens=1, **self._options
         )
 
-    def reply(self, messages: list[dict[str, Any]], tools: Any, said: dict[str, Any]) -> TokenVector:
+    def reply(self, messages: Messages, tools: Tools | None, said: Message) -> TokenVector:
         text = str(said.get("content") or "")
         for call in said.get("tool_calls") or []:
             text += json.dumps(call.get("function", call))
-        return np.asarray(self._tokenizer.encode(text, add_special_tokens=False), np.int32)
+        said_tokens = [*self._tokenizer.encode(text, add_special_tokens=False), self._tokenizer.eos_token_id]
+        return np.asarray(said_tokens, np.int32)
 
 
 class FamilyRenderer(TokenizerRenderer):
@@ -60,24 +61,24 @@ class FamilyRenderer(TokenizerRenderer):
         self.mode = mode
         self._as_text = not self._writes_tools()
 
-    def prompt(self, messages: list[dict[str, Any]], tools: Any) -> TokenVector:
+    def prompt(self, messages: Messages, tools: Tools | None) -> TokenVector:
         return super().prompt(self._fitting(messages), tools)
 
-    def boundary(self, messages: list[dict[str, Any]], tools: Any, prompt: TokenVector) -> int | None:
+    def boundary(self, messages: Messages, tools: Tools | None, prompt: TokenVector) -> int | None:
         return super().boundary(self._fitting(messages), tools, prompt)
 
-    def reply(self, messages: list[dict[str, Any]], tools: Any, said: dict[str, Any]) -> TokenVector:
+    def reply(self, messages: Messages, tools: Tools | None, said: Message) -> TokenVector:
         from ...explain.asked import Asked
         from ...explain.survival import live_reply
 
         asked = Asked.rendered(self._tokenizer, CacheKey(), self._fitting(messages), tools, **self._options)
-        said = self._fitting(normalise([said]))[0]
+        (said,) = self._fitting([said])
         if self.mode != "thinking on":
             said = {name: value for name, value in said.items() if name != "reasoning_content"}
         tokens, _ = live_reply(self._family, self._tokenizer, asked, said)
-        return tokens[:-1]  # the end of the turn is sampled, and not forwarded
+        return tokens
 
-    def _fitting(self, messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    def _fitting(self, messages: Messages) -> Messages:
         return [_without_tools(message) for message in messages] if self._as_text else messages
 
     def _writes_tools(self) -> bool:
@@ -98,7 +99,7 @@ class FamilyRenderer(TokenizerRenderer):
         return "look" in text and "seen" in text
 
 
-def _without_tools(message: dict[str, Any]) -> dict[str, Any]:
+def _without_tools(message: Message) -> Message:
     calls = message.get("tool_calls") or []
     if message["role"] == "tool":
         return {"role": "user", "content": f"Result: {message.get('content') or ''}"}
