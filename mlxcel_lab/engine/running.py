@@ -17,6 +17,7 @@ from ..store.search import CanTruncate
 from ..store.tokens import as_tokens
 from ..store.types import CacheKey, Hit, InsertResult, Origin, Outcome, Snapshot, TokenVector
 from .chat import history_boundary, render
+from .donations import Donations
 from .dry import DryModel
 from .encoding import Encoder
 from .forward import Chooser, DryPass, ForwardPass, LivePass
@@ -72,12 +73,15 @@ class Running:
         asked = self._ask(request, key)
         forward = self._begin(asked)
         emit((asked.cached, len(asked.prompt)))
-        donations = [*self._prefilled(forward, asked, emit, cancel)]
+        donations = Donations(self.store, self.clock)
+        for done in self._prefill(forward, asked.prompt[:-1], asked.cached, asked.boundary, cancel):
+            emit((done, len(asked.prompt)))
+            if done == asked.boundary:
+                donations.take(forward, done, Origin.BOUNDARY)
         reply, first_token_at = self._answer(forward, asked, emit, cancel)
         if reply.finish_reason != "cancelled":
-            said = len(asked.prompt) + len(reply.tokens)
-            for snapshot in [*donations, self._snapshot(forward, said, Origin.COMPLETION)]:
-                self.store.insert(key, snapshot)
+            donations.take(forward, len(asked.prompt) + len(reply.tokens), Origin.COMPLETION)
+            donations.give(key)
         ended = self.clock()
         turn = Turn(
             session=request.session,
@@ -92,6 +96,7 @@ class Running:
             events=tuple(self.store.journal.since(first_seq - 1)),
             seconds_to_first_token=(ended if first_token_at is None else first_token_at) - started,
             seconds=ended - started,
+            seconds_donating=donations.seconds,
             finish_reason=str(reply.finish_reason),
             boundary_tokens=asked.boundary,
             key=key,
@@ -111,7 +116,10 @@ class Running:
             pass
         if cancel.is_set():
             return None
-        return self.store.insert(key, self._snapshot(forward, len(tokens), Origin.BOUNDARY))
+        donations = Donations(self.store, self.clock)
+        donations.take(forward, len(tokens), Origin.BOUNDARY)
+        (result,) = donations.give(key)
+        return result
 
     @cached_property
     def _can_truncate(self) -> CanTruncate | None:
@@ -156,15 +164,6 @@ class Running:
             return DryPass(self.model.geometry, state, tokens, trim=self.trim)
         return LivePass(self.model.model, state, tokens, trim=self.trim)
 
-    def _prefilled(
-        self, forward: ForwardPass, asked: _Asked, emit: Emit, cancel: threading.Event
-    ) -> Iterator[Snapshot]:
-        """Forwards the prompt but its last token; yields the boundary's snapshot on the way."""
-        for done in self._prefill(forward, asked.prompt[:-1], asked.cached, asked.boundary, cancel):
-            emit((done, len(asked.prompt)))
-            if done == asked.boundary:
-                yield self._snapshot(forward, done, Origin.BOUNDARY)
-
     def _prefill(
         self,
         forward: ForwardPass,
@@ -198,12 +197,6 @@ class Running:
                     break
         emit(reply.cut_off())
         return reply, first_token_at
-
-    def _snapshot(self, forward: ForwardPass, num_tokens: int, origin: Origin) -> Snapshot:
-        """A snapshot to donate; one that the store will refuse costs no copy, and is offered so that it is counted."""
-        config = self.store.config
-        wanted = config.enabled and num_tokens >= config.min_prefix_tokens
-        return forward.snapshot(origin, with_state=wanted and forward.size_bytes <= config.capacity_bytes)
 
 
 def _allowed(snapshot: Snapshot, num_tokens: int) -> bool:

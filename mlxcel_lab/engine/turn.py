@@ -18,7 +18,8 @@ class Turn:
     """One turn of a conversation: what was reused, what was said, and what the store did about it.
 
     `prompt` and `completion` are the exact tokens that were forwarded; the completion includes the stop token, the
-    text doesn't. Token counts are counts, times are seconds. `reason` says the outcome in words. `boundary_tokens` is
+    text doesn't. Token counts are counts, times are seconds; `seconds_donating` is what of them went into taking
+    snapshots and giving them to the store. `reason` says the outcome in words. `boundary_tokens` is
     where the history ends in the prompt, where a boundary snapshot was taken or would have been; None without one.
     `key` and `request` are what was asked, and under which key the store was.
     """
@@ -35,6 +36,7 @@ class Turn:
     events: tuple[Event, ...]
     seconds_to_first_token: float
     seconds: float
+    seconds_donating: float
     finish_reason: str
     boundary_tokens: int | None = None
     key: CacheKey = field(default_factory=CacheKey)
@@ -44,7 +46,7 @@ class Turn:
         """The turn as plain JSON values, for the journal."""
         names = (
             "session", "prompt_tokens", "cached_tokens", "completion_tokens", "boundary_tokens", "text", "reason",
-            "finish_reason", "seconds_to_first_token", "seconds",
+            "finish_reason", "seconds_to_first_token", "seconds", "seconds_donating",
         )  # fmt: skip
         return {
             **{name: getattr(self, name) for name in names},

@@ -36,7 +36,7 @@ def test_the_limit_is_the_new_tokens_alone_and_one_copy():
     assert MEASURED.limit == pytest.approx(0.2)
     assert MEASURED.over_limit == pytest.approx(1.1)
     assert MEASURED.over_going_on == pytest.approx(0.22 / 0.21)
-    assert MEASURED.donating_share == pytest.approx(0.01)
+    assert MEASURED.donating_share == pytest.approx(0.04 / 3.96)
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,9 @@ from mlxcel_lab.engine.backend import mx
 from mlxcel_lab.engine.state import Blank
 from mlxcel_lab.engine.worker import mlx_thread
 from mlxcel_lab.paths import data_dir
+from mlxcel_lab.store import SnapshotStore
+
+from ..store.making import Clock
 
 PLAIN = PromptCacheConfig(min_prefix_tokens=1, boundary=False, snapshot_capacity_bytes=2**40)
 FOX = [{"role": "user", "content": "Tell me a story about a fox and a lantern."}]
@@ -95,3 +98,17 @@ def test_shipped_geometries_name_their_source():
     assert "qwen3.5-0.8b" in dry_configs()
     configs = [json.loads((data_dir() / "configs" / f"{name}.json").read_text()) for name in dry_configs()]
     assert all(config["_source"] for config in configs)
+
+
+def test_a_turn_says_what_of_its_time_went_into_donating():
+    clock, store = Clock(), SnapshotStore(PromptCacheConfig(min_prefix_tokens=1))
+    engine = Engine(load_dry("dense"), store=store, clock=clock)
+
+    def slow(key, snapshot, insert=store.insert):
+        clock.now += 3
+        return insert(key, snapshot)
+
+    store.insert = slow
+    turn = engine.chat([{"role": "user", "content": "the sea"}], "s", reply=" so")
+    assert (turn.boundary_tokens is not None, turn.seconds_donating, turn.seconds) == (True, 6, 6)
+    assert turn.seconds_to_first_token == 0
