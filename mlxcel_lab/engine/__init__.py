@@ -18,20 +18,20 @@ _HOME = {
     "Turn": "turn",
     "WarmUpStats": "warmup",
     "capture": "state",
-    "dry_configs": "dry",
-    "lab_models": "models",
+    "known_configs": "configs",
+    "lab_models": "configs",
     "load": "models",
     "load_dry": "dry",
     "templates": "models",
 }
 
 if TYPE_CHECKING:
+    from .configs import known_configs as known_configs
+    from .configs import lab_models as lab_models
     from .dry import DryModel as DryModel
-    from .dry import dry_configs as dry_configs
     from .dry import load_dry as load_dry
     from .engine import Engine as Engine
     from .models import LabModel as LabModel
-    from .models import lab_models as lab_models
     from .models import load as load
     from .models import templates as templates
     from .state import CapturedState as CapturedState

@@ -8,6 +8,7 @@ with a space before them: their text re-tokenises to exactly the sampled ids. A 
 from __future__ import annotations
 
 import math
+from copy import deepcopy
 from functools import cache
 from typing import Any
 
@@ -30,7 +31,7 @@ def seeded_model(config: dict[str, Any], tokenizer: Any) -> Any:
     from mlx_lm.utils import _get_classes
 
     model_class, args_class = _get_classes(config)
-    model = model_class(args_class.from_dict(config))
+    model = model_class(args_class.from_dict(deepcopy(config)))  # some classes write into it
     named = tree_flatten(model.parameters())
     keys = mx.random.split(mx.random.key(config["lab_seed"]), len(named))
     drawn = [(name, _draw(name, value, keys[i])) for i, (name, value) in enumerate(named)]

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from ..paths import data_dir
+from .backend import mx  # before anything else of MLX
+
+# isort: split
+from mlx.utils import tree_flatten
+
+from .configs import find
 from .geometry import Geometry, build
-from .models import chat_template_text, lab_models, load_lab_tokenizer, read_config, with_template
+from .models import LabModel, chat_template_text, load_lab_tokenizer, with_template
 from .worker import mlx_thread
 
 
@@ -26,11 +29,6 @@ class DryModel:
     model_id: str = ""
 
 
-def dry_configs() -> tuple[str, ...]:
-    """The names of the real models' geometries that ship with the lab."""
-    return tuple(sorted(path.stem for path in (data_dir() / "configs").glob("*.json")))
-
-
 def load_dry(
     source: str | Path | Mapping[str, Any],
     *,
@@ -38,15 +36,13 @@ def load_dry(
     tokenizer: Any = None,
     dtype: str | None = None,
 ) -> DryModel:
-    """The dry model of a lab model's or shipped geometry's name, a config.json (or its folder), or a config itself.
+    """The dry model of any config that `configs.find` finds: a name, a path, a hub id, or a config itself.
 
     `tokenizer`: one of your own; None takes the folder's where it has one, else the lab's. `dtype` is the activations'
-    type; None is the config's own, float32 for lab models. Raises ValueError for a source that is none of these.
+    type; None is the config's own. Raises ValueError for a source that is nothing of the kind.
     """
     chat_template = None if template is None else chat_template_text(template)
-    name, config, folder = _find(source)
-    if name in lab_models() and dtype is None:
-        dtype = "float32"
+    name, config, folder = find(source)
 
     def make() -> DryModel:
         words = tokenizer or _tokenizer(folder, chat_template)
@@ -58,30 +54,23 @@ def load_dry(
     return mlx_thread().run(make)
 
 
-def _find(source: str | Path | Mapping[str, Any]) -> tuple[str, dict[str, Any], Path | None]:
-    """Name, config, and the folder that may hold a tokenizer."""
-    if isinstance(source, Mapping):
-        digest = sha256(json.dumps(source, sort_keys=True, default=str).encode()).hexdigest()
-        return f"{source.get('model_type')}-{digest[:8]}", dict(source), None
-    if str(source) in lab_models():
-        return str(source), read_config(data_dir() / "models" / str(source) / "config.json"), None
-    if str(source) in dry_configs():
-        return str(source), read_config(data_dir() / "configs" / f"{source}.json"), None
-    path = Path(source)
-    if path.is_dir():
-        return path.name, read_config(path / "config.json"), path
-    if path.is_file():
-        return path.stem, read_config(path), None
-    raise ValueError(
-        f"unknown geometry {str(source)!r}: expected a lab model ({', '.join(lab_models())}), a shipped geometry "
-        f"({', '.join(dry_configs())}), or a config.json or its folder"
+def geometry_of(model: LabModel | DryModel) -> Geometry:
+    """A model's geometry; a loaded one's in the type it computes in, whatever its config says. On the MLX thread."""
+    return (
+        model.geometry if isinstance(model, DryModel) else build(model.config, _computes_in(model), fill=True)
     )
+
+
+def _computes_in(model: LabModel) -> str:
+    """The type of the first floating parameters (a quantised matrix's scales)."""
+    named: Any = tree_flatten(model.model.parameters())
+    floating = (value.dtype for _, value in named if mx.issubdtype(value.dtype, mx.floating))
+    return str(next(floating, mx.bfloat16)).rpartition(".")[2]
 
 
 def _tokenizer(folder: Path | None, chat_template: str | None) -> Any:
     if folder is None or not (folder / "tokenizer_config.json").is_file():
         return load_lab_tokenizer(chat_template)
-    from . import backend  # noqa: F401, I001  (before mlx: see there)
     from mlx_lm.utils import load_tokenizer
 
     tokenizer = load_tokenizer(folder)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -64,7 +65,7 @@ def _instantiate(config: dict[str, Any]) -> nn.Module:
     """mlx-lm's own class for this config. A TypeError (fields missing) passes through."""
     try:
         model_class, args_class = model_classes(config)
-        model: nn.Module = model_class(args_class.from_dict(config))
+        model: nn.Module = model_class(args_class.from_dict(deepcopy(config)))  # some classes write into it
     except (ValueError, KeyError, AttributeError, IndexError, ZeroDivisionError, ImportError) as error:
         kind = config.get("model_type")
         raise GeometryError(f"mlx-lm can't build model_type {kind!r} from this config: {error!r}") from error

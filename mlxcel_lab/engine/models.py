@@ -8,15 +8,13 @@ Everything else goes through `mlx_lm.load`.
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ..paths import data_dir
+from .configs import find_config, is_hub_id, lab_models
 from .worker import mlx_thread
-
-_HUB_ID = re.compile(r"[\w-][\w.-]*/[\w.-]+")
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,11 +26,6 @@ class LabModel:
     tokenizer: Any = field(repr=False)
     config: dict[str, Any] = field(repr=False)
     model_id: str = ""
-
-
-def lab_models() -> tuple[str, ...]:
-    """The names of the models that ship with the lab, one per kind of cached state."""
-    return tuple(sorted(path.parent.name for path in (data_dir() / "models").glob("*/config.json")))
 
 
 def templates() -> tuple[str, ...]:
@@ -50,7 +43,7 @@ def load(name: str | Path, *, template: str | None = None) -> LabModel:
     chat_template = None if template is None else chat_template_text(template)
     if str(name) in lab_models():
         return mlx_thread().run(lambda: _load_lab(str(name), chat_template or chat_template_text("plain")))
-    if not (Path(name) / "config.json").is_file() and not _HUB_ID.fullmatch(str(name)):
+    if not (Path(name) / "config.json").is_file() and not is_hub_id(str(name)):
         raise ValueError(
             f"unknown model {str(name)!r}: expected a lab model ({', '.join(lab_models())}), a folder with a "
             "config.json, or a hub id like 'mlx-community/Qwen3.5-0.8B-4bit'"
@@ -100,7 +93,7 @@ def _load_lab(name: str, chat_template: str) -> LabModel:
     from .babble import seeded_model
     from .backend import mx
 
-    config = read_config(data_dir() / "models" / name / "config.json")
+    config = find_config(name)
     tokenizer = load_lab_tokenizer(chat_template)
     model = seeded_model(config, tokenizer)
     mx.eval(model.parameters())

@@ -6,7 +6,6 @@ import threading
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
-from typing import Any
 
 from ..config import PromptCacheConfig
 from ..engine import DryModel, Engine, LabModel, Turn, load, load_dry
@@ -44,24 +43,18 @@ def load_model(name: str, template: str) -> LabModel | DryModel:
 
 def snapshot_bytes(model: LabModel | DryModel) -> int:
     """The size of one of the model's snapshots, by its geometry: what a budget in snapshots is counted in."""
+    from ..engine.dry import geometry_of
     from ..engine.state import capture
     from ..engine.worker import mlx_thread
 
     def measure() -> int:
-        geometry = model.geometry if isinstance(model, DryModel) else _geometry(model)
         calls = [
             UNIT_TOKENS - REPLY_TOKENS,
             *[1] * REPLY_TOKENS,
         ]  # a window holds more until the first decode step
-        return capture(geometry.cache_after(calls), UNIT_TOKENS, dry=True).nbytes
+        return capture(geometry_of(model).cache_after(calls), UNIT_TOKENS, dry=True).nbytes
 
     return mlx_thread().run(measure)
-
-
-def _geometry(model: LabModel) -> Any:
-    from ..engine.geometry import build
-
-    return build(model.config, "float32" if model.model_id.startswith("lab/") else None)
 
 
 def _sources(config: PromptCacheConfig) -> dict[str, str]:

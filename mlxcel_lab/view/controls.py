@@ -9,7 +9,7 @@ from typing import Any
 
 import ipywidgets as widgets
 
-from ..engine import dry_configs, lab_models, templates
+from ..engine import known_configs, lab_models, templates
 from ..store import CacheKey, make_rule, rule_names
 from .cache_run import DRY
 from .script import script_names
@@ -70,7 +70,7 @@ class Controls:
             "compare with", len(sides) > 1, "The same traffic under other settings, shown above"
         )
         self.compare.layout.width = "116px"
-        models = [*lab_models(), *(f"{DRY}{name}" for name in dry_configs())]
+        models = [*lab_models(), *(f"{DRY}{name}" for name in known_configs())]
         self.model = _dropdown("model", models, setup.model, "220px")
         self.template = _dropdown("template", templates(), setup.template, "170px")
         self.script = _dropdown("script", script_names(), setup.script, "190px")

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from mlxcel_lab import PromptCacheConfig
-from mlxcel_lab.engine import Engine, dry_configs, load_dry
+from mlxcel_lab.engine import Engine, known_configs, load_dry
 from mlxcel_lab.engine.backend import mx
+from mlxcel_lab.engine.configs import find_config
+from mlxcel_lab.engine.dry import geometry_of
 from mlxcel_lab.engine.state import Blank
 from mlxcel_lab.engine.worker import mlx_thread
 from mlxcel_lab.paths import data_dir
@@ -82,6 +86,39 @@ def test_a_config_a_file_and_a_folder_give_the_same_geometry(tmp_path):
     assert len(sizes) == 1
 
 
+@pytest.mark.parametrize(
+    ("source", "name"),
+    [
+        ("dense", "dense"),
+        ("qwen3.5-0.8b", "qwen3.5-0.8b"),
+        ("Qwen3.5-0.8B", "qwen3.5-0.8b"),
+        (Path("dense"), "dense"),
+    ],
+)
+def test_whatever_sizing_finds_has_a_dry_model_of_one_name(source, name):
+    model = load_dry(source)
+    assert model.config == find_config(source)
+    assert (model.name, model.model_id) == (name, f"dry/{name}/{model.geometry.dtype}")
+
+
+def test_a_folder_is_named_by_itself_and_a_file_by_its_stem(tmp_path, monkeypatch):
+    config = {**load_dry("dense").config, "rope_theta": {"__float__": "Infinity"}}
+    (folder := tmp_path / "mine").mkdir()
+    for path in (folder / "config.json", tmp_path / "other.json"):
+        path.write_text(json.dumps(config))
+    monkeypatch.chdir(folder)
+    for source, name in ((folder, "mine"), (".", "mine"), (tmp_path / "other.json", "other")):
+        model = load_dry(source)
+        assert (model.name, model.config["rope_theta"]) == (name, float("inf"))
+
+
+def test_a_loaded_model_has_the_geometry_of_the_type_it_computes_in(lab):
+    model = lab("dense")
+    told_otherwise = replace(model, config={**model.config, "dtype": "bfloat16"})
+    for one in (model, told_otherwise, load_dry("dense")):
+        assert mlx_thread().run(lambda one=one: geometry_of(one).dtype) == "float32"
+
+
 def test_two_configs_of_one_type_have_states_of_their_own():
     config = load_dry("dense").config
     other = {**config, "num_hidden_layers": 2}
@@ -90,13 +127,13 @@ def test_two_configs_of_one_type_have_states_of_their_own():
 
 @pytest.mark.parametrize("source", ["no-such-model", "", "tests"])
 def test_an_unknown_geometry_is_refused_with_what_there_is(source):
-    with pytest.raises(ValueError, match=r"unknown geometry|isn't there"):
+    with pytest.raises(ValueError, match=f"no config for {source!r}: expected .* a lab model .*dense"):
         load_dry(source)
 
 
 def test_shipped_geometries_name_their_source():
-    assert "qwen3.5-0.8b" in dry_configs()
-    configs = [json.loads((data_dir() / "configs" / f"{name}.json").read_text()) for name in dry_configs()]
+    assert "qwen3.5-0.8b" in known_configs()
+    configs = [json.loads((data_dir() / "configs" / f"{name}.json").read_text()) for name in known_configs()]
     assert all(config["_source"] for config in configs)
 
 

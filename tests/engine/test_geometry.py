@@ -1,10 +1,13 @@
 """A geometry's cache is what mlx-lm's own classes would hold, and an incomplete config says what it lacks."""
 
+from copy import deepcopy
+
 import mlx.core as mx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mlxcel_lab.engine.configs import find_config
 from mlxcel_lab.engine.geometry import GeometryError, MissingFields, build, leaves
 
 from .families import DENSE, FAMILIES, GATED, GEOMETRIES
@@ -92,6 +95,15 @@ def test_a_field_missing_inside_the_text_config_is_filled_there():
     text = {k: v for k, v in GATED["text_config"].items() if k != "rms_norm_eps"}
     geometry = build({**GATED, "text_config": text}, fill=True)
     assert _shapes(geometry.cache_after([70])) == _shapes(GEOMETRIES["gated"].cache_after([70]))
+
+
+@pytest.mark.parametrize("name", ["gated-delta", "qwen3.5-0.8b", "gemma-3-4b"])
+def test_the_callers_config_is_left_as_it_was_and_so_is_the_geometrys(name):
+    config = find_config(name)
+    before = deepcopy(config)
+    geometry = build(config)
+    assert config == before
+    assert {key: geometry.config[key] for key in before} == before
 
 
 def test_the_callers_config_is_left_as_it_was():

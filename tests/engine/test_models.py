@@ -7,6 +7,7 @@ from mlx.utils import tree_flatten
 
 from mlxcel_lab.engine import lab_models, load, templates
 from mlxcel_lab.engine.babble import lab_words
+from mlxcel_lab.engine.configs import find_config
 from mlxcel_lab.engine.worker import mlx_thread
 from mlxcel_lab.paths import data_dir
 
@@ -82,3 +83,7 @@ def test_a_template_can_be_given_as_text():
         model.tokenizer.decode(model.tokenizer.apply_chat_template([{"role": "user", "content": " the sea"}]))
         == " the sea"
     )
+
+
+def test_a_loaded_models_config_is_the_one_that_is_found_under_its_name(lab, name):
+    assert lab(name).config == find_config(name)

@@ -1,5 +1,7 @@
 """What a snapshot costs, from a config.json alone, and the budget to set."""
 
+from ..configs import find_config as find_config
+from ..configs import known_configs as known_configs
 from .allocators import ALLOCATORS as ALLOCATORS
 from .allocators import Allocator as Allocator
 from .auto import auto_capacity as auto_capacity
@@ -21,8 +23,6 @@ from .budget import sizer as sizer
 from .calls import parse_calls as parse_calls
 from .check import SizeMismatch as SizeMismatch
 from .check import verify as verify
-from .configs import find_config as find_config
-from .configs import known_configs as known_configs
 from .memory import FreeMemory as FreeMemory
 from .memory import free_memory as free_memory
 from .memory import weights_bytes as weights_bytes

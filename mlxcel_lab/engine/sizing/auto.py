@@ -8,8 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from ...config import AUTO, Message, PromptCacheConfig, Resolved
-from ..backend import mx
-from ..dry import DryModel
+from ..dry import DryModel, geometry_of
 from ..geometry import Geometry, build
 from ..models import LabModel
 from ..worker import mlx_thread
@@ -29,9 +28,9 @@ def auto_capacity(
 
     A LabModel is in memory already; of a geometry or a config the weights are taken off what is free.
     """
-    geometry, loaded = mlx_thread().run(lambda: _geometry(model))
+    geometry = mlx_thread().run(lambda: _geometry(model))
     free = free_memory().bytes if free_bytes is None else free_bytes
-    beside = free if loaded else max(free - weights_bytes(geometry), 0)
+    beside = free if isinstance(model, LabModel) else max(free - weights_bytes(geometry), 0)
     return replace(mlxcel_default(geometry, beside, allocator="mlx-lm", trimmed=trimmed), name=AUTO)
 
 
@@ -66,19 +65,7 @@ def _told(capacity: Policy) -> str:
     return f"snapshot_capacity_bytes: auto is {capacity.capacity_bytes:,} B: {capacity.reason}"
 
 
-def _geometry(model: LabModel | DryModel | Geometry | Mapping[str, Any]) -> tuple[Geometry, bool]:
-    """The model's geometry, and whether its weights are in memory."""
-    if isinstance(model, LabModel):
-        return build(model.config, _dtype(model.model), fill=True), True
-    if isinstance(model, DryModel):
-        return model.geometry, False
-    return (model, False) if isinstance(model, Geometry) else (build(dict(model), fill=True), False)
-
-
-def _dtype(model: Any) -> str:
-    """The type a loaded model computes in: that of its first floating parameters (a quantised matrix's scales)."""
-    from mlx.utils import tree_flatten
-
-    named: Any = tree_flatten(model.parameters())
-    floating = (value.dtype for _, value in named if mx.issubdtype(value.dtype, mx.floating))
-    return str(next(floating, mx.bfloat16)).rpartition(".")[2]
+def _geometry(model: LabModel | DryModel | Geometry | Mapping[str, Any]) -> Geometry:
+    if isinstance(model, LabModel | DryModel):
+        return geometry_of(model)
+    return model if isinstance(model, Geometry) else build(dict(model), fill=True)

@@ -4,10 +4,11 @@ import json
 
 import pytest
 
+from mlxcel_lab.engine.configs import find, find_config, known_configs
 from mlxcel_lab.engine.geometry import build
-from mlxcel_lab.engine.sizing import find_config, known_configs, snapshot_bytes
+from mlxcel_lab.engine.sizing import snapshot_bytes
 
-from ..families import WINDOW, known
+from .families import WINDOW, known
 
 
 def test_a_config_is_found_by_mapping_path_folder_lab_model_and_known_name(tmp_path):
@@ -76,3 +77,19 @@ def test_a_known_geometry_has_the_size_of_the_reference_config(references):
     for name in set(references) & set(known_configs()):
         for calls in ("72", "300+2x1", "2600"):
             assert snapshot_bytes(references[name], calls).rows() == snapshot_bytes(known(name), calls).rows()
+
+
+def test_a_shipped_name_means_itself_whatever_lies_in_the_working_folder(tmp_path, monkeypatch):
+    for name in ("dense", "qwen3.5-0.8b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "config.json").write_text(json.dumps(WINDOW))
+    monkeypatch.chdir(tmp_path)
+    for name in ("dense", "qwen3.5-0.8b"):
+        assert find(name).config != find(f"./{name}").config == WINDOW
+        assert (find(name).folder, find(f"./{name}").name) == (None, name)
+
+
+def test_a_mapping_is_named_by_its_type_and_content():
+    one, same, other = (find({**WINDOW, "head_dim": n}).name for n in (8, 8, 16))
+    assert one == same != other
+    assert one.startswith(f"{WINDOW['model_type']}-")
