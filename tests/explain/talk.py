@@ -7,7 +7,7 @@ from mlxcel_lab.engine.chat import history_boundary, template_signature
 from mlxcel_lab.explain import Asked, explain
 from mlxcel_lab.store import Bucket, CacheKey, Origin, Snapshot, SnapshotStore
 
-from ..toy_tokenizer import ToyTokenizer
+from ..toy_tokenizer import PLAIN, ToyTokenizer
 
 SYSTEM = {"role": "system", "content": "You are a helpful clerk. Answer in a word."}
 
@@ -18,6 +18,13 @@ def user(content):
 
 def said(content, **more):
     return {"role": "assistant", "content": content, **more}
+
+
+FIRST = [SYSTEM, user("Is it open?")]
+REPLY = "yes, it is"
+NEXT = [*FIRST, said(REPLY), user("And now?")]
+# A generation prompt of two tokens that the history has otherwise.
+SCAFFOLD = PLAIN.replace("<|assistant|>{% endif %}", "<|assistant|><|live|>{% endif %}")
 
 
 class Talk:

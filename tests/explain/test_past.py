@@ -6,10 +6,7 @@ from mlxcel_lab.explain import Cause, explain, lookup_seq
 from mlxcel_lab.store import Journal
 
 from ..toy_tokenizer import PLAIN
-from .talk import SYSTEM, Talk, said, user
-
-FIRST = [SYSTEM, user("Is it open?")]
-NEXT = [*FIRST, said("yes"), user("And now?")]
+from .talk import FIRST, NEXT, REPLY, SYSTEM, Talk, user
 
 
 def _asked(talk, messages, **more):
@@ -30,7 +27,7 @@ def _asked(talk, messages, **more):
 def test_a_request_that_came_twice_is_explained_each_time_by_what_was_there_then(given):
     talk = Talk(PLAIN)
     first = _asked(talk, FIRST)
-    talk.turn(FIRST, "yes")
+    talk.turn(FIRST, REPLY)
     again = _asked(talk, FIRST)
     assert (first(**given), again(**given)) == (Cause.FIRST_REQUEST, Cause.LONGER_THAN_REQUEST)
 
@@ -38,7 +35,7 @@ def test_a_request_that_came_twice_is_explained_each_time_by_what_was_there_then
 def test_two_lookups_that_ended_alike_are_told_apart_by_their_seq():
     talk = Talk(PLAIN)
     before = _asked(talk, NEXT, session="b")
-    talk.turn(FIRST, "yes", session="a")
+    talk.turn(FIRST, REPLY, session="a")
     after = _asked(talk, NEXT, session="b")
     assert (before(), after()) == (Cause.FIRST_REQUEST, Cause.ANOTHER_SESSION)
 
@@ -46,15 +43,15 @@ def test_two_lookups_that_ended_alike_are_told_apart_by_their_seq():
 def test_another_request_of_the_same_length_is_not_taken_for_the_one_that_is_asked_about():
     talk = Talk(PLAIN)
     cause = _asked(talk, FIRST, session="b")
-    talk.turn([SYSTEM, user("Is it shut?")], "yes", session="b")
+    talk.turn([SYSTEM, user("Is it shut?")], REPLY, session="b")
     assert cause(seq=None) is Cause.FIRST_REQUEST
 
 
 def test_of_a_lookup_that_the_journal_has_dropped_nothing_is_claimed_from_it():
     talk = Talk(PLAIN, journal=Journal(max_events=3))
     cause = _asked(talk, NEXT, session="b")
-    talk.turn(FIRST, "yes", session="a")
-    talk.turn(FIRST, "yes", session="c")
+    talk.turn(FIRST, REPLY, session="a")
+    talk.turn(FIRST, REPLY, session="c")
     assert talk.store.journal.first_seq > 1
     assert cause() is cause(seq=None) is Cause.FIRST_REQUEST
 
@@ -68,7 +65,7 @@ def test_a_seq_that_is_no_lookups_is_refused(seq, said_instead):
 
 def test_a_turns_lookup_is_found_among_its_events():
     talk = Talk(PLAIN, snapshot_ttl_seconds=10)
-    talk.turn(FIRST, "yes")
+    talk.turn(FIRST, REPLY)
     talk.seconds, started = 20.0, talk.store.journal.next_seq
     talk.turn(NEXT, "no")
     events = talk.store.journal.since(started - 1)
