@@ -11,8 +11,6 @@ from ..engine.backend import mx
 from ..engine.models import load_lab_tokenizer, read_config
 from ..engine.worker import mlx_thread
 
-DTYPES = ("float32", "bfloat16", "float16")
-
 
 def model_to_measure(source: str, dtype: str) -> LabModel:
     """A lab model's name, a folder, a hub id; or a config.json, which gets random weights of `dtype` from a fixed seed.
@@ -30,8 +28,11 @@ def _seeded(path: Path, dtype: str) -> LabModel:
     from mlx_lm.utils import _get_classes
 
     config = read_config(path)
-    model_class, args_class = _get_classes(config)
-    model = model_class(args_class.from_dict(config))
+    try:
+        model_class, args_class = _get_classes(config)
+        model = model_class(args_class.from_dict(config))
+    except (KeyError, TypeError) as error:  # what mlx-lm says of a field that is missing
+        raise ValueError(f"{path} isn't a config that mlx-lm can build a model of: {error}") from error
     named = tree_flatten(model.parameters())
     keys = mx.random.split(mx.random.key(0), len(named))
     kind = getattr(mx, dtype)

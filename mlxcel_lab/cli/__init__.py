@@ -81,7 +81,7 @@ def main() -> None:
             if isinstance(error, click.UsageError) and error.ctx
             else ""
         )
-        click.echo(f"mlxcel-lab: {error.format_message()}{hint}", err=True)
+        click.echo(f"mlxcel-lab: {' '.join(error.format_message().split())}{hint}", err=True)
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt):
         click.echo("mlxcel-lab: interrupted", err=True)

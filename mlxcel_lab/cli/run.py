@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import click
 import polars as pl
-import yaml
 
 _RUNS = click.option("--runs", default="runs", show_default=True, help="Folder or fsspec URL of the results.")
 
@@ -29,13 +27,14 @@ def command(
     Names and types are checked against the notebook before anything runs. The executed notebook, its result as
     parquet and its record are written to runs/NOTEBOOK/name=value/…, the error in place if it failed.
     """
+    from ..runs.grid import read_values
     from ..runs.parameters import parse_assignments
     from ..runs.spec import Experiment
 
     try:
         experiment = Experiment.load(notebook)
         given = parse_assignments(assignments, experiment.parameters)
-        spec = experiment.spec({**(_read(file) if file else {}), **given})
+        spec = experiment.spec({**(read_values(file, experiment.parameters) if file else {}), **given})
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     if list_only:
@@ -57,13 +56,3 @@ def command(
             pl.read_parquet(results.read(spec.folder, record.result or "") or b"").drop(experiment.parameters)
         )
     click.echo(f"{record.seconds:.1f} s, {where}", err=True)
-
-
-def _read(file: Path) -> dict[str, Any]:
-    try:
-        values = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except yaml.YAMLError as error:
-        raise ValueError(f"{file} is no YAML: {' '.join(str(error).split())}") from None
-    if not isinstance(values, dict):
-        raise ValueError(f"{file} holds a {type(values).__name__}: expected parameters, name: value")
-    return values

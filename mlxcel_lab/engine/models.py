@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ..files import read_text
 from ..paths import data_dir
 from .configs import find_config, is_hub_id, lab_models
 from .worker import mlx_thread
@@ -72,7 +73,10 @@ def read_config(path: Path) -> dict[str, Any]:
     """A model's config.json. Raises ValueError where it isn't there or isn't an object."""
     if not path.is_file():
         raise ValueError(f"{path} isn't there: expected a model's config.json")
-    config = json.loads(path.read_text(encoding="utf-8"))
+    try:
+        config = json.loads(read_text(path))
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{path} is no JSON: {error}") from error
     if not isinstance(config, dict):
         raise ValueError(f"{path} holds a {type(config).__name__}, expected a JSON object")
     return config

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from ..files import reading_parquet
 from .trace import SCHEMA, Problem, Trace
 
 KEY = "mlxcel_lab.trace"
@@ -30,13 +31,14 @@ def write_trace(trace: Trace, path: Path) -> None:
 
 def read_trace_file(path: Path) -> Trace:
     """The trace that `write_trace` wrote; ValueError where the file is another parquet file."""
-    about = pl.read_parquet_metadata(path).get(KEY)
+    with reading_parquet(path):
+        about, requests = pl.read_parquet_metadata(path).get(KEY), pl.read_parquet(path)
     if about is None:
         raise ValueError(f"{path} is a parquet file, but not a trace that Trace.write wrote")
     known = json.loads(about)
     return Trace(
         known["name"],
-        pl.read_parquet(path).cast(dict(SCHEMA)),  # type: ignore[arg-type]
+        requests.cast(dict(SCHEMA)),  # type: ignore[arg-type]
         known["tokens_per_id"],
         None if known["pool"] is None else _unpacked(known["pool"]),
         tuple(Problem(line, reason) for line, reason in known["problems"]),

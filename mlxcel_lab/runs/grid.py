@@ -15,6 +15,7 @@ from typing import Any
 
 import yaml
 
+from ..files import read_text
 from .parameters import Parameter, known
 
 Grid = Mapping[str, Iterable[Any]]
@@ -100,15 +101,24 @@ def read_file(path: str | Path, parameters: Mapping[str, Parameter]) -> Sweep:
 
 
 def load_yaml(path: str | Path) -> dict[str, Any]:
-    """The file's mapping with every scalar as text; a ValueError for anything but the four known keys."""
-    try:
-        content = yaml.load(Path(path).read_text(encoding="utf-8"), yaml.BaseLoader)
-    except yaml.YAMLError as error:
-        raise ValueError(f"{path} is no YAML: {error}") from None
-    allowed = {"notebook", "grids", "cases", "defaults"}
+    """The sweep file's mapping with every scalar as text; a ValueError for anything but the four known keys."""
+    content, allowed = _yaml(path), {"notebook", "grids", "cases", "defaults"}
     if not isinstance(content, dict) or not content.keys() <= allowed:
         raise ValueError(f"{path}: expected the keys {', '.join(sorted(allowed))}")
     return content
+
+
+def read_values(path: str | Path, parameters: Mapping[str, Parameter]) -> dict[str, Any]:
+    """One run's values out of a YAML or JSON file of `name: value`."""
+    return _file_values(path, _yaml(path), parameters)
+
+
+def _yaml(path: str | Path) -> Any:
+    """What the file holds, with every scalar as text: YAML itself would take the rule `off` for False."""
+    try:
+        return yaml.load(read_text(path), yaml.BaseLoader)
+    except yaml.YAMLError as error:
+        raise ValueError(f"{path} is no YAML: {' '.join(str(error).split())}") from None
 
 
 def _items(path: str | Path, content: Any) -> list[Any]:

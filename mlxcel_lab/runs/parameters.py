@@ -18,8 +18,11 @@ from typing import Any
 import nbformat
 import yaml
 
+from ..files import read_text
 from ..paths import notebooks_dir
 
+# What nbformat raises, by how far from a notebook a file is.
+_NO_NOTEBOOK = (nbformat.ValidationError, ValueError, TypeError, KeyError, AttributeError)
 _BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
@@ -78,7 +81,9 @@ class Parameter:
             raise ValueError(f"{self.name}={text!r}: expected {self._expected()}") from None
 
     def read(self, texts: Any) -> Any:
-        """The value that a file wrote as a text, or for a list as a list of texts."""
+        """The value that a file wrote as a text, or for a list as a list of texts; `null` where that is the default."""
+        if self.default is None and texts in ("null", "~"):
+            return None
         try:
             if self.item is None:
                 return _READ[self.type](texts)
@@ -134,8 +139,17 @@ def inspect(notebook: str | Path) -> dict[str, Parameter]:
 
 
 def read_notebook(path: str | Path) -> nbformat.NotebookNode:
-    """The notebook, to be run by the kernel `python3` of this environment whatever it was saved with."""
-    notebook = nbformat.read(str(path), as_version=4)
+    """The notebook, to be run by the kernel `python3` of this environment whatever it was saved with.
+
+    Raises ValueError for a file that is no notebook.
+    """
+    text = read_text(path)
+    try:
+        notebook = nbformat.reads(text, as_version=4)
+        nbformat.validate(notebook)
+    except _NO_NOTEBOOK as error:
+        why = str(error).splitlines()[:1] or [type(error).__name__]
+        raise ValueError(f"{path} is no notebook: {why[0]}") from error
     notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
     return notebook
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 
+from ..files import reading_parquet
 from .event_table import KINDS, SCHEMA, to_frame
 from .events import Event, Inserted, LookedUp
 from .journal import Journal, Residents
@@ -41,7 +42,8 @@ def write_journal(journal: Journal, path: Path) -> Path:
 
 def read_journal(path: Path) -> Journal:
     """Read it back; raises a ValueError for a file that isn't a journal's."""
-    frame = pl.read_parquet(path)
+    with reading_parquet(path):
+        frame = pl.read_parquet(path)
     missing = [
         name for name in (*SCHEMA, "tokens", "ghost_tokens", "base", "about") if name not in frame.columns
     ]

@@ -1,5 +1,7 @@
 """The command line as a whole: help at once, one-line errors, the right exit status."""
 
+import gzip
+import json
 import subprocess
 import sys
 
@@ -57,7 +59,7 @@ def test_help_lists_every_command_and_imports_none_of_them():
         (
             ["config", "--prompt-cache-snapshot-ttl", "-1"],
             2,
-            "--prompt-cache-snapshot-ttl='-1': must not be negative",
+            "--prompt-cache-snapshot-ttl='-1': expected a finite number of seconds, 0 or more",
         ),
         (["config", "--prompt-cache-supersede", "newest"], 2, "expected one of off, session, origin"),
         (["config", "--capacity", "1"], 2, "No such option"),
@@ -72,6 +74,53 @@ def test_an_error_is_one_line_that_names_the_value(call, args, status, told):
     assert code == status
     assert told in err
     assert err.startswith("mlxcel-lab: ")
+    assert err.count("\n") == 1
+    assert out == ""
+
+
+TALK = json.dumps([{"role": "user", "content": "Why? " * 200}]).encode()
+WHOLE = gzip.compress(TALK)
+BROKEN = {
+    "cut off": WHOLE[:-20],
+    "no gzip behind its first bytes": b"\x1f\x8b" + TALK,
+    "damaged": WHOLE[:20] + b"\xff" * 8 + WHOLE[28:],
+    "wrong checksum": WHOLE[:-8] + b"\0" * 8,
+    "no UTF-8": "Schöne Grüße".encode("latin-1"),
+    "no JSON": b"{",
+    "a number": b"7",
+    "an empty object": b"{}",
+    "empty": b"",
+}
+READERS = {
+    "run {}": "x.ipynb",
+    "run 01_dashboard -f {}": "x.yaml",
+    "sweep 20_thrash --dry-run -f {}": "x.yaml",
+    "misses {}": "x.jsonl",
+    "trace info {}": "x.jsonl",
+    "trace info {} ": "x.parquet",
+    "size {}": "x.json",
+    "bench turn {}": "x.json",
+}
+
+
+@pytest.mark.parametrize(
+    ("line", "content"),
+    [
+        pytest.param(line, content, id=f"{line}: {what}")
+        for line in READERS
+        for what, content in BROKEN.items()
+        # An empty object is a file that gives nothing, or a config whose missing fields are named.
+        if not (content == b"{}" and ("-f" in line or line.startswith("size")))
+    ],
+)
+def test_a_file_that_cannot_be_read_is_one_line_that_names_it(call, tmp_path, line, content):
+    name = READERS[line]
+    file = tmp_path / name
+    file.write_bytes(content)
+    code, out, err = call(*(part.format(file) for part in line.split()))
+    assert code in (1, 2)
+    assert err.startswith("mlxcel-lab: ")
+    assert str(file) in err
     assert err.count("\n") == 1
     assert out == ""
 

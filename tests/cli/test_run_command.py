@@ -2,10 +2,15 @@
 
 import nbformat
 import pytest
+import yaml
 from click.testing import CliRunner
 from nbformat.v4 import new_code_cell, new_notebook
 
 from mlxcel_lab.cli.run import command
+from mlxcel_lab.runs.grid import read_values
+from mlxcel_lab.runs.parameters import Parameter, parse_assignments
+from mlxcel_lab.runs.spec import Experiment
+from mlxcel_lab.view.setup import Setup
 
 
 @pytest.fixture
@@ -62,10 +67,43 @@ def test_a_file_gives_parameters_and_the_line_overrides_it(notebook, tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("off", "off"),
+        ("no", "no"),
+        ("null", "null"),
+        ("1e3", "1e3"),
+        ("012", "012"),
+        ("1:30", "1:30"),
+        ("~", "~"),
+    ],
+)
+def test_a_text_in_a_file_stays_the_text_that_it_is_in_a_sweep_and_on_the_line(tmp_path, written, read):
+    parameters = {"rule": Parameter("rule", "str", "origin"), "size": Parameter("size", "float", 1.0)}
+    file = tmp_path / "parameters.yaml"
+    file.write_text(f"rule: {written}\nsize: 1e3\n")
+    assert read_values(file, parameters) == {"rule": read, "size": 1000.0}
+    assert parse_assignments([f"rule={written}"], parameters)["rule"] == read
+
+
+def test_null_is_the_default_of_a_parameter_that_has_none(tmp_path):
+    file = tmp_path / "parameters.json"
+    file.write_text('{"rule": null}')
+    assert read_values(file, {"rule": Parameter("rule", "str", None)}) == {"rule": None}
+
+
+def test_what_a_dashboard_exports_is_read_as_it_was(tmp_path):
+    setup = Setup(rule="off", budget=2.5, boundary=False, lines=("A: Why?", "wait 3600"), compare="rule off")
+    file = tmp_path / "parameters.yaml"
+    file.write_text(yaml.safe_dump(setup.parameters()))
+    assert read_values(file, Experiment.load("01_dashboard").parameters) == setup.parameters()
+
+
+@pytest.mark.parametrize(
     ("text", "message"),
     [
         ("sizes: 3", "did you mean size?"),
-        ("- 3", "holds a list"),
+        ("- 3", "expected a mapping of names to values"),
         ("size: [", "is no YAML"),
         ("size: many", "size"),
     ],

@@ -179,6 +179,19 @@ def test_a_compressed_file_reads_like_a_plain_one(tmp_path: Path) -> None:
     assert read_trace(tmp_path / "s.jsonl.gz").requests.equals(read_trace(path).requests)
 
 
+@pytest.mark.parametrize("array", [True, False], ids=["array", "lines"])
+@pytest.mark.parametrize("keep", ["half", "all but the checksum"])
+def test_a_gzip_file_that_breaks_off_gives_what_stood_before(tmp_path: Path, array: bool, keep: str) -> None:
+    rows = [json.dumps({"number": n, "noise": n**7 % 1_000_003}) for n in range(3_000)]
+    whole = gzip.compress((f"[{','.join(rows)}]" if array else "\n".join(rows)).encode())
+    (tmp_path / "a.json.gz").write_bytes(whole[: len(whole) // 2 if keep == "half" else -4])
+    records = Records(tmp_path / "a.json.gz")
+    read = [record["number"] for _, record in records]
+    assert read == [*range(len(read))]
+    assert read or array  # an array is taken in by large pieces
+    assert "breaks off" in records.problems[-1].reason
+
+
 def test_replies_can_be_left_out() -> None:
     assert not with_replies(random_trace(1), "none").info()["with_reply"]
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
+from ...files import BROKEN_GZIP, GZIP
 from ..trace import Problem
 
 _CHUNK = 1 << 20
@@ -34,6 +35,14 @@ class Records:
         self.problems.append(Problem(number, reason))
 
     def __iter__(self) -> Iterator[tuple[int, Any]]:
+        number = 0
+        try:
+            for number, record in self._records():
+                yield number, record
+        except BROKEN_GZIP as error:
+            self.refuse(number + 1, f"the gzip file breaks off here: {error}")
+
+    def _records(self) -> Iterator[tuple[int, Any]]:
         with self._open() as stream:
             form = _form(stream)
         with self._open() as stream:
@@ -47,7 +56,7 @@ class Records:
 
     def _open(self) -> IO[str]:
         with self.path.open("rb") as raw:
-            packed = raw.read(2) == b"\x1f\x8b"
+            packed = raw.read(2) == GZIP
         opener = gzip.open if packed else open
         stream: IO[str] = opener(self.path, "rt", encoding="utf-8-sig", errors="replace")
         return stream

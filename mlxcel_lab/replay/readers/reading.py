@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 
+from ...files import reading_parquet
 from ..interner import Interner
 from ..replies import assumed, check_replies, replied
 from ..storage import KEY, read_trace_file
@@ -140,7 +141,8 @@ def _lab_renderer() -> messages.Renderer:
 def sniff(path: Path) -> str:
     """The format of a file, by its content. ValueError where it looks like none."""
     if path.suffix == ".parquet":
-        return "trace" if KEY in pl.read_parquet_metadata(path) else "journal"
+        with reading_parquet(path):
+            return "trace" if KEY in pl.read_parquet_metadata(path) else "journal"
     for _, record in Records(path):
         keys = set(record) if isinstance(record, dict) else set()
         for format, needed in _MARKS.items():
