@@ -139,11 +139,6 @@ class Engine:
         """Run the warm-ups that wait, or wait for those that run in the background; what became of all so far."""
         return self._warm_ups.run_waiting()
 
-    @property
-    def warm_ups(self) -> WarmUpStats:
-        """What became of the warm-ups so far."""
-        return self._warm_ups.stats()
-
     def extend(
         self, key: CacheKey, tokens: TokenVector, cancel: threading.Event | None = None
     ) -> InsertResult | None:

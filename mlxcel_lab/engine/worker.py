@@ -51,12 +51,12 @@ class MlxThread:
         """Runs `work` after everything submitted before it. `cancel` is set where the process ends meanwhile."""
         return self._put(self._turns, work, cancel)
 
-    def submit_idle(self, work: Callable[[], T], cancel: threading.Event | None = None) -> Future[T]:
+    def submit_idle(self, work: Callable[[], T]) -> Future[T]:
         """Runs `work` when nothing submitted waits; cancelling the future before it starts drops it.
 
         Work that takes long asks `is_wanted` between its steps and gives way.
         """
-        return self._put(self._idle, work, cancel)
+        return self._put(self._idle, work, None)
 
     def run(self, work: Callable[[], T]) -> T:
         """Runs `work` on the thread and waits for it; on the thread itself, at once."""

@@ -42,7 +42,8 @@ def test_the_second_turn_reuses_all_but_its_message_and_the_scaffold(chat, smoll
 
 def test_both_warm_ups_ran_and_nothing_was_skipped(chat):
     engine, *_ = chat
-    assert (engine.warm_ups.run, engine.warm_ups.skipped) == (2, {})
+    stats = engine.warm_up_idle()
+    assert (stats.run, stats.skipped) == (2, {})
 
 
 def test_each_chain_is_one_entry(chat):

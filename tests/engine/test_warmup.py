@@ -221,15 +221,14 @@ def test_a_turn_that_arrives_while_a_warm_up_runs_cancels_it(lab):
     stream = engine.stream(FOX, "b", 4)
     turn_is_there.set()
     assert stream.turn.finish_reason
-    engine.warm_up_idle()
-    assert engine.warm_ups.skipped == {"a turn came": 1}
+    assert engine.warm_up_idle().skipped == {"a turn came": 1}
 
 
 @pytest.mark.parametrize("switched_off", [{"warmup": False}, {"enabled": False}])
 def test_switched_off_nothing_is_asked_for(lab, switched_off):
     engine = Engine(lab("gated-delta"), config=PromptCacheConfig(**switched_off))
     engine.chat(FOX, "a", 4)
-    assert engine.warm_ups.asked == 0
+    assert engine.warm_up_idle().asked == 0
 
 
 def test_a_cancelled_turn_asks_for_none(lab):
@@ -238,7 +237,7 @@ def test_a_cancelled_turn_asks_for_none(lab):
     cancel.set()
     turn = engine.chat(FOX, "a", 4, cancel=cancel)
     assert turn.finish_reason == "cancelled"
-    assert engine.warm_ups.asked == 0
+    assert engine.warm_up_idle().asked == 0
 
 
 def test_the_queue_must_hold_something():

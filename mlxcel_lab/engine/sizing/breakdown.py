@@ -86,7 +86,6 @@ def snapshot_bytes(
     model: Mapping[str, Any] | Geometry,
     calls: Calls,
     *,
-    dtype: str | None = None,
     kv_bits: int | None = None,
     allocator: str | Allocator = "mlx-lm",
     fill: bool = False,
@@ -96,7 +95,7 @@ def snapshot_bytes(
     `calls`: 72, "94+45x1" or a list; split a prompt as an allocator does with `Allocator.split`. `model`: a config as
     read from config.json, or a Geometry, which is built once for many questions. Raises MissingFields, GeometryError.
     """
-    geometry = model if isinstance(model, Geometry) else build(dict(model), dtype, fill=fill)
+    geometry = model if isinstance(model, Geometry) else build(dict(model), fill=fill)
     lengths = parse_calls(calls)
     cache = geometry.cache_after(lengths, kv_bits=kv_bits)
     parts = parts_of(cache, find_allocator(allocator))

@@ -201,19 +201,11 @@ def sizer(geometry: Geometry, allocator: Allocator, trimmed: bool) -> Sizer:
     return size
 
 
-def keeps_warm(
-    model: Mapping[str, Any] | Geometry,
-    capacity_bytes: int,
-    workload: Workload,
-    *,
-    allocator: str | Allocator = "mlx-lm",
-    trimmed: bool = False,
-) -> Cliff:
+def keeps_warm(model: Mapping[str, Any] | Geometry, capacity_bytes: int, workload: Workload) -> Cliff:
     """The other way round: what this capacity keeps warm of a workload's conversations, and what it refuses."""
     geometry = model if isinstance(model, Geometry) else build(dict(model))
-    chosen = find_allocator(allocator)
-    curve = SizeModel.learn(geometry, allocator=chosen, trimmed=trimmed)
-    return find_cliff(workload, sizer(geometry, chosen, trimmed), capacity_bytes, curve)
+    size = sizer(geometry, find_allocator("mlx-lm"), trimmed=False)
+    return find_cliff(workload, size, capacity_bytes, SizeModel.learn(geometry))
 
 
 def find_cliff(workload: Workload, size: Sizer, capacity: int, curve: SizeModel) -> Cliff:

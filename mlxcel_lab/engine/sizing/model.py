@@ -48,11 +48,9 @@ class SizeModel:
         allocator: str | Allocator = "mlx-lm",
         generated: int = 0,
         trimmed: bool = False,
-        dtype: str | None = None,
-        fill: bool = False,
     ) -> SizeModel:
         """Learn the curves from a config or a geometry. Raises ValueError where a family's size follows no rule."""
-        geometry = model if isinstance(model, Geometry) else build(dict(model), dtype, fill=fill)
+        geometry = model if isinstance(model, Geometry) else build(dict(model))
         chosen, first = find_allocator(allocator), generated + 1
 
         @cache
