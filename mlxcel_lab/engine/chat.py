@@ -13,8 +13,7 @@ from dataclasses import dataclass, fields
 from hashlib import sha256
 from typing import Any
 
-from ..store import TokenVector, as_tokens
-from ..store import common_prefix as common_prefix
+from ..store import TokenVector, as_tokens, common_prefix
 from .encoding import Encoder
 from .messages import Message, Messages, Tools, normalise
 

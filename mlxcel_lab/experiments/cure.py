@@ -10,11 +10,11 @@ import polars as pl
 
 from ..config import PromptCacheConfig
 from ..engine import Engine, load_dry
-from ..engine.chat import PROBES, common_prefix, render, warmup_target
+from ..engine.chat import PROBES, render, warmup_target
 from ..engine.messages import Message
 from ..explain.survival import live_reply
 from ..paths import data_dir
-from ..store import SnapshotStore
+from ..store import SnapshotStore, common_prefix
 from ..store.types import TokenVector
 from .messages_file import Conversation, read_conversations
 from .rehearsal import CURES, Rehearsed, mode_of, rehearse, speaker, wrapped_tokenizer

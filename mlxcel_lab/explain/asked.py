@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ..engine.chat import PROBES, common_prefix, history_boundary, render
+from ..engine.chat import PROBES, history_boundary, render
 from ..engine.messages import Message, Messages, Tools, normalise
+from ..store import common_prefix
 from ..store.types import CacheKey, TokenVector
 
 _NOTHING = np.zeros(0, np.int32)

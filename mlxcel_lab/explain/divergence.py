@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..engine.chat import common_prefix
 from ..engine.messages import Message
+from ..store import common_prefix
 from ..store.types import TokenVector
 from .asked import Asked, nearest
 from .causes import Cause

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..engine.chat import TemplateSignature, common_prefix
+from ..engine.chat import TemplateSignature
+from ..store import common_prefix
 from ..store.events import Inserted
 from ..store.types import Bucket
 from .asked import Asked

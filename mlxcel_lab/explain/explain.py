@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..engine.chat import common_prefix
+from ..store import common_prefix
 from ..store.journal import Journal
 from ..store.types import Diverged, Ghost, Hit, Outcome, TokenVector
 from .asked import Asked

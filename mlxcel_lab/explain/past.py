@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..engine.chat import common_prefix
+from ..store import common_prefix
 from ..store.events import Event, Inserted, LookedUp, Rejected
 from ..store.journal import Journal
 from ..store.search import as_event

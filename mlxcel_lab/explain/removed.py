@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..engine.chat import common_prefix
+from ..store import common_prefix
 from ..store.events import Inserted, Removed
 from ..store.types import Ghost, RejectReason, RemovalCause
 from .causes import Cause

@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from ..engine.chat import common_prefix, warmup_target
+from ..engine.chat import warmup_target
 from ..engine.families import FAMILIES, Family, family, load_tokenizer
 from ..engine.messages import Message
 from ..paths import data_dir
+from ..store import common_prefix
 from ..store.types import CacheKey, TokenVector
 from .asked import Asked
 from .divergence import why_diverged

@@ -10,8 +10,9 @@ from mlx_lm.models.cache import make_prompt_cache
 from mlxcel_lab import PromptCacheConfig
 from mlxcel_lab.engine import Engine
 from mlxcel_lab.engine.backend import mx
-from mlxcel_lab.engine.chat import common_prefix, render, warmup_target
+from mlxcel_lab.engine.chat import render, warmup_target
 from mlxcel_lab.engine.worker import mlx_thread
+from mlxcel_lab.store import common_prefix
 
 pytestmark = pytest.mark.checkpoint
 
