@@ -30,6 +30,14 @@ def test_every_folder_of_the_package_is_in_the_tree():
     assert folders <= set(_named_in_the_tree())
 
 
+def test_everything_in_data_is_in_the_tree_and_in_its_own_readme():
+    there = {path.name + "/" * path.is_dir() for path in (ROOT / "data").iterdir()} - {"README.md"}
+    told = (ROOT / "data" / "README.md").read_text(encoding="utf-8")
+    assert {f"data/{name}" for name in there} <= set(_named_in_the_tree())
+    published = {path.name for path in (ROOT / "data" / "published").iterdir()}
+    assert [name for name in there | published if f"`{name}`" not in told] == []
+
+
 def test_its_pictures_and_notebooks_are_there():
     pictures = re.findall(r"!\[[^\]]+\]\((\S+)\)", README)
     notebooks = [f"notebooks/{name}.ipynb" for name in re.findall(r"^\| `(\d\d_\w+)` \|", README, re.M)]

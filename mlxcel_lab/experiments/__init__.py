@@ -1,6 +1,9 @@
 """What the notebooks run, so that a cell says what is done and leaves the how to the library.
 
-`stores` and `thrash` need no model and load no MLX; `talk` holds conversations with an engine.
+Without a model: `stores` and `thrash`. With a dry one: `clinic` (a case for every cause of a miss), `rehearsal` (a
+person's conversations from a `messages_file`) and `cure` (what boundaries and warm-ups do); `sizes` measures caches.
+With one that runs: `talk`. Over HTTP: `serving` is the lab's server, `peer` mlx-lm's, `inside_mlx_lm` mlx-lm's on the
+lab's store, and `faults` what its cache does wrong.
 """
 
 from .stores import donate, open_store, stream, summary

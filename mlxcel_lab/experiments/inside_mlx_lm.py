@@ -12,6 +12,7 @@ import polars as pl
 
 from ..config import resolve
 from ..engine import lab_models
+from .peer import compare
 from .serving import SYSTEM, TALKS
 
 WIDTH = 320
@@ -23,7 +24,6 @@ def same_traffic(model: str, turns: int, max_tokens: int) -> pl.DataFrame:
     from mlx_lm.models.cache import LRUPromptCache
 
     from ..serve.mlx_lm_server import prompt_cache
-    from ..serve.peer import compare
 
     # Two turns' worth a conversation and turn: neither side evicts, so that what piles up shows.
     caches = {

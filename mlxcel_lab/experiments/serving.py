@@ -1,6 +1,6 @@
 """The server as its clients and its operators see it: conversations through OpenAI's client, and its start-up log.
 
-Not here: what mlx-lm's own server does with the same traffic (see `mlxcel_lab.serve.peer`).
+Not here: what mlx-lm's own server does with the same traffic (see `peer` and `inside_mlx_lm`).
 """
 
 from __future__ import annotations

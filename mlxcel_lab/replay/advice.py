@@ -68,8 +68,8 @@ def _reason(allowed: pl.DataFrame, taken: dict[str, Any], best: dict[str, Any], 
 def next_gib(frame: pl.DataFrame, capacity_bytes: int, step_bytes: int = GIB) -> pl.DataFrame:
     """What `step_bytes` more would buy each rule, between the simulated budgets by straight lines.
 
-    Columns: rule, token_hit_rate now and then, tokens_bought, and seconds_bought where the curve has seconds. Beyond
-    the largest budget nothing is bought.
+    Columns: rule, hit_rate_now, hit_rate_then (of the prompt tokens), tokens_bought, and seconds_bought where the
+    curve has seconds. Beyond the largest budget nothing is bought.
     """
     rows = []
     values = ["tokens_saved"] + ["prefill_seconds_saved"] * ("prefill_seconds_saved" in frame.columns)

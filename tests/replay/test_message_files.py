@@ -88,3 +88,11 @@ def test_a_long_array_on_one_line_is_read_an_element_at_a_time(
     monkeypatch.setattr("mlxcel_lab.replay.readers.lines._CHUNK", 64)
     (tmp_path / "mine.json").write_text(json.dumps([HI] * 20))
     assert len(list(openai(Records(tmp_path / "mine.json")))) == 20
+
+
+def test_a_compressed_file_that_breaks_off_gives_what_stood_before(tmp_path: Path) -> None:
+    packed = gzip.compress((_lines(*[NAMED] * 200) + "\n").encode() + bytes(range(256)) * 64)
+    (tmp_path / "mine.jsonl.gz").write_bytes(packed[:-200])
+    trace = read_trace(tmp_path / "mine.jsonl.gz", "openai")
+    assert len(trace) > 100
+    assert "breaks off" in trace.problems[-1].reason

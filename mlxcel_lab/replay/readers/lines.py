@@ -111,9 +111,12 @@ def _form(stream: IO[str]) -> str:
 
 
 def _filled_line(stream: IO[str]) -> str:
-    while line := stream.readline(_LONGEST_LINE):
-        if line := line.strip():
-            return line
+    try:
+        while line := stream.readline(_LONGEST_LINE):
+            if line := line.strip():
+                return line
+    except BROKEN_GZIP:
+        pass  # whoever reads the file after this comes to the same place, and says so
     return ""
 
 

@@ -71,7 +71,7 @@ def mlx_lm_server(model: Path, cache: Any) -> Iterator[str]:
             generator.stop_and_join()
 
 
-def drive(
+def _held(
     url: str, name: str, cache: Any, conversations: Conversations, *, system: str, max_tokens: int
 ) -> pl.DataFrame:
     """Runs interleaved conversations against one server, each going on with the replies it got; a row a turn."""
@@ -96,7 +96,7 @@ def compare(
     frames = []
     for name, cache in caches.items():
         with mlx_lm_server(model, cache) as url:
-            frames.append(drive(url, name, cache, conversations, **options))
+            frames.append(_held(url, name, cache, conversations, **options))
     return pl.concat(frames)
 
 

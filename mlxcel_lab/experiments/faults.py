@@ -14,8 +14,8 @@ from ..config import PromptCacheConfig
 from ..engine import LabModel
 from ..engine.backend import mx
 from ..engine.worker import mlx_thread
+from ..serve.mlx_lm_cache import PerCacheType, SnapshotPromptCache
 from ..store import SnapshotStore
-from .mlx_lm_cache import PerCacheType, SnapshotPromptCache
 
 _WORDS = list(range(300, 500))
 _UNBOUNDED = 2**40
