@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .lazy import lazy_names
+from .version import __version__ as __version__
 
 _HOME = {
     "PromptCacheConfig": "config",
@@ -49,7 +50,6 @@ if TYPE_CHECKING:
     from .view.dashboard import Dashboard as Dashboard
 
 __all__ = [*_HOME]
-__version__ = "0.1.0"
 __getattr__ = lazy_names(__name__, _HOME)
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
+from dataclasses import fields
 
 import click
 
 from ..config import Resolved
+from ..serve.settings import MAX_EVENTS, ServerSettings
 from .flags import prompt_cache_flags
 
-_MAX_EVENTS = 100_000
+_DEFAULT = {field.name: field.default for field in fields(ServerSettings)}
 
 
 @click.command("serve")
@@ -23,21 +26,31 @@ _MAX_EVENTS = 100_000
 @click.option("--api-key", envvar="MLXCEL_LAB_API_KEY", help="Guards every route. [env: MLXCEL_LAB_API_KEY]")
 @click.option("--template", help="Chat template of the lab instead of the model's own.")
 @click.option(
-    "--max-tokens", type=click.IntRange(1), default=4096, show_default=True, help="Most a request may ask."
+    "--max-tokens",
+    type=click.IntRange(1),
+    default=_DEFAULT["max_tokens"],
+    show_default=True,
+    help="Most a request may ask.",
 )
 @click.option(
-    "--max-messages", type=click.IntRange(1), default=1024, show_default=True, help="Most in a request."
+    "--max-messages",
+    type=click.IntRange(1),
+    default=_DEFAULT["max_messages"],
+    show_default=True,
+    help="Most in a request.",
 )
-@click.option("--max-body-bytes", type=click.IntRange(1), default=4 * 1024 * 1024, show_default=True)
+@click.option(
+    "--max-body-bytes", type=click.IntRange(1), default=_DEFAULT["max_body_bytes"], show_default=True
+)
 @click.option(
     "--max-waiting",
     type=click.IntRange(1),
-    default=64,
+    default=_DEFAULT["max_waiting"],
     show_default=True,
     help="Requests that run or wait; then 429.",
 )
 @click.option(
-    "--max-events", type=click.IntRange(1), default=_MAX_EVENTS, show_default=True, help="Journal's length."
+    "--max-events", type=click.IntRange(1), default=MAX_EVENTS, show_default=True, help="Journal's length."
 )
 @click.option(
     "--keep-tokens", is_flag=True, help="Keep token vectors in the journal: memory grows with its length."
@@ -60,7 +73,7 @@ def command(
     """
     from ..engine import Engine, load
     from ..engine.sizing.auto import resolve_capacity
-    from ..serve import LabServer, ServerSettings
+    from ..serve import LabServer
     from ..serve.replies import as_message
     from ..store import Journal, SnapshotStore
 
@@ -81,8 +94,6 @@ def command(
         reply_message=lambda text, tools: as_message(loaded.tokenizer, text, tools),
     )
     server = LabServer(engine, settings, host=host, port=port)
-    try:
+    with suppress(KeyboardInterrupt):  # uvicorn raises the signal again when all is closed
         server.run()
-    except KeyboardInterrupt:
-        click.echo("mlxcel-lab: stopped", err=True)
     click.echo("mlxcel-lab: stopped", err=True)

@@ -17,8 +17,8 @@ from urllib.parse import quote
 
 import nbformat
 
-from .. import __version__
 from ..paths import data_dir
+from ..version import __version__
 from .parameters import Parameter, complete, find_notebook, inspect, read_notebook
 
 LONGEST_VALUE = 100

@@ -12,8 +12,8 @@ from fastapi.responses import Response
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.types import ASGIApp
 
-from .. import __version__
 from ..engine import Engine
+from ..version import __version__
 from . import errors
 from .cache import cache_routes
 from .chat import ChatFace, chat_routes

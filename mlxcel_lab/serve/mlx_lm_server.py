@@ -13,9 +13,9 @@ from unittest.mock import patch
 from ..config import Resolved
 from ..store import Journal, SnapshotStore, SupersedeRule
 from .mlx_lm_cache import PerCacheType, SnapshotPromptCache
+from .settings import MAX_EVENTS
 
 _THEIR_BUDGET = ("--prompt-cache-size", "--prompt-cache-bytes")
-_MAX_EVENTS = 100_000
 
 
 def run_server(arguments: Sequence[str], resolved: Resolved) -> None:
@@ -39,7 +39,7 @@ def run_server(arguments: Sequence[str], resolved: Resolved) -> None:
 
 def prompt_cache(resolved: Resolved) -> SnapshotPromptCache:
     """The store behind mlx-lm's interface, with a bounded journal that keeps no tokens."""
-    journal = Journal(max_events=_MAX_EVENTS, keep_tokens=False)
+    journal = Journal(max_events=MAX_EVENTS, keep_tokens=False)
     return SnapshotPromptCache(
         SnapshotStore(resolved.config, rule=_rule(resolved), journal=journal, sources=resolved.sources)
     )

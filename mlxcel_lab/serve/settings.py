@@ -7,6 +7,9 @@ from dataclasses import dataclass
 ANONYMOUS_SESSION = "__mlxcel_anon__"
 """Every caller that names no session shares this one, as in mlxcel."""
 
+MAX_EVENTS = 100_000
+"""Events that a server's journal keeps, unless told otherwise: it must not grow for ever."""
+
 
 @dataclass(frozen=True, slots=True)
 class ServerSettings:

@@ -4,6 +4,7 @@ import gzip
 import json
 import subprocess
 import sys
+from importlib import metadata
 
 import pytest
 from click.testing import CliRunner
@@ -137,3 +138,4 @@ def test_version_is_the_packages():
     from mlxcel_lab import __version__
 
     assert __version__ in CliRunner().invoke(cli, ["--version"]).output
+    assert __version__ == metadata.version("mlxcel_lab")

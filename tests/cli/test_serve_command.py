@@ -64,4 +64,7 @@ def test_a_signal_ends_it_cleanly(how):
     process.send_signal(how)
     rest = process.communicate()[1]
     assert "Traceback" not in "".join(seen) + rest
+    assert rest.count("mlxcel-lab: stopped") == (
+        how == signal.SIGINT
+    )  # SIGTERM ends it as the signal that it is
     assert process.returncode in (0, -signal.SIGTERM)
