@@ -144,17 +144,19 @@ def warmup_target(
 ) -> TokenVector:
     """The tokens that the next turn's prompt will begin with, whatever its next message says.
 
-    History and reply are rendered with two different next messages; what both renderings share can't depend on the
+    History and reply are rendered with different next messages; what all renderings share can't depend on the
     message. (Rendered with none, a template may treat the reply as the last one and keep its reasoning; rendered with
     one, the target would hold that one's tokens: published as 0 and 153 of 194 tokens.) A reply with tool calls is
-    followed by tool results, any other by a user's message.
+    followed by tool results, any other by a user's message. A tool may have nothing to say, and then what stands before
+    and after its result may be one token: so that is rendered, too.
     """
     said: Message = {"role": "assistant", "content": reply} if isinstance(reply, str) else reply
-    nexts = [_next_message(said, probe) for probe in PROBES]
-    first, second = (
+    probes = (*PROBES, "") if said.get("tool_calls") else PROBES
+    nexts = [_next_message(said, probe) for probe in probes]
+    first, *others = (
         render(tokenizer, [*messages, said, one], tools, encoder=encoder, **template_kwargs) for one in nexts
     )
-    return first[: common_prefix(first, second)]
+    return first[: min(common_prefix(first, other) for other in others)]
 
 
 def _next_message(said: Message, text: str) -> Message:

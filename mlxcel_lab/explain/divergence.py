@@ -182,9 +182,20 @@ def _in_the_reply(parting: Parting, sent_back: Message) -> Finding:
         return Finding(Cause.REASONING_STRIPPED, index, {"stripped_by": by})
     if retokenised(parting.tokenizer, parting.stored, parting.asked.prompt, parting.position):
         return Finding(Cause.RETOKENISED, index)
+    if parting.warmed_up and _ends_within_a_token(parting):
+        return Finding(Cause.RETOKENISED, parting.asked.message_at(parting.tokenizer, parting.position))
     if _is_the_reply(parting, sent_back):
         return Finding(Cause.RERENDERED, index)
     return Finding(Cause.HISTORY_EDITED, index, {"edit": "reply changed"})
+
+
+def _ends_within_a_token(parting: Parting) -> bool:
+    """Whether the request goes on in the stored text: what comes next joined its end in one token."""
+    rest, requested = (
+        decode(parting.tokenizer, side[parting.position : parting.position + AFTER])
+        for side in (parting.stored, parting.asked.prompt)
+    )
+    return requested.startswith(rest)
 
 
 def _reply_lost_its_reasoning(parting: Parting) -> bool:

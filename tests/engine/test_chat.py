@@ -165,6 +165,20 @@ def test_after_a_tool_call_the_next_message_is_its_result():
     assert tokenizer.decode(target).endswith("find({})<|end|><|tool|>")
 
 
+@pytest.mark.parametrize("content", ["", "\n", " ", "\n\n", "open", "\nopen"])
+@pytest.mark.parametrize("trim", ["", " | trim"])
+def test_a_warm_up_after_a_tool_call_holds_nothing_that_depends_on_the_result_even_on_none(content, trim):
+    """Around an empty result two line breaks stand together, and are one token."""
+    tokenizer = ToyTokenizer(PLAIN.replace("{{ m.content }}", f"\n{{{{ m.content{trim} }}}}\n"))
+    call = {"id": "a", "function": {"name": "find", "arguments": {}}}
+    said = {"role": "assistant", "content": "", "tool_calls": [call]}
+    target = warmup_target(tokenizer, [USER], said)
+    result = {"role": "tool", "tool_call_id": "a", "name": "find", "content": content}
+    following = render(tokenizer, [USER, said, result])
+    assert np.array_equal(target, following[: len(target)])
+    assert tokenizer.decode(target).endswith("find({})<|end|><|tool|>")
+
+
 def test_a_signature_says_which_of_its_parts_differ_and_comes_back_from_its_text():
     plain = template_signature(ToyTokenizer())
     tools = template_signature(ToyTokenizer(), [TOOL])
