@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
-from typing import Any
 
 from ..engine import LabModel, load
+from ..engine.babble import random_model
 from ..engine.backend import mx
-from ..engine.models import load_lab_tokenizer, read_config
+from ..engine.configs import find_config
+from ..engine.models import load_lab_tokenizer
 from ..engine.worker import mlx_thread
 
 
@@ -24,28 +24,10 @@ def model_to_measure(source: str, dtype: str) -> LabModel:
 
 
 def _seeded(path: Path, dtype: str) -> LabModel:
-    from mlx.utils import tree_flatten, tree_unflatten
-    from mlx_lm.utils import _get_classes
-
-    config = read_config(path)
+    config = find_config(path)
     try:
-        model_class, args_class = _get_classes(config)
-        model = model_class(args_class.from_dict(config))
-    except (KeyError, TypeError) as error:  # what mlx-lm says of a field that is missing
-        raise ValueError(f"{path} isn't a config that mlx-lm can build a model of: {error}") from error
-    named = tree_flatten(model.parameters())
-    keys = mx.random.split(mx.random.key(0), len(named))
-    kind = getattr(mx, dtype)
-    model.update(
-        tree_unflatten([(name, _draw(value, keys[i], kind)) for i, (name, value) in enumerate(named)])
-    )
-    model.eval()
+        model = random_model(config, 0, dtype)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
     mx.eval(model.parameters())
     return LabModel(path.stem, model, load_lab_tokenizer(), config, f"seeded/{path.stem}/{dtype}")
-
-
-def _draw(value: Any, key: Any, dtype: Any) -> Any:
-    """Matrices at a scale that keeps activations near one; vectors as the class made them."""
-    if value.ndim < 2:
-        return value.astype(dtype)
-    return (mx.random.normal(value.shape, key=key) / math.sqrt(value.shape[-1])).astype(dtype)

@@ -8,11 +8,16 @@ with a space before them: their text re-tokenises to exactly the sampled ids. A 
 from __future__ import annotations
 
 import math
-from copy import deepcopy
 from functools import cache
 from typing import Any
 
+from .backend import mx  # before anything else of MLX
+
+# isort: split
+from mlx.utils import tree_flatten, tree_unflatten
+
 from ..paths import data_dir
+from .geometry import build
 
 _CONSTANT = 8.0  # the embeddings' first component, against a unit normal in the others
 _SILENCE = -60.0  # the forbidden rows' first component: far below the words' logits, whatever the layers add
@@ -21,21 +26,24 @@ _GAINS = {"q_proj": 4.0, "k_proj": 4.0, "o_proj": 4.0}
 
 
 def seeded_model(config: dict[str, Any], tokenizer: Any) -> Any:
-    """The mlx-lm model of that config with float32 weights drawn from the config's own `lab_seed`.
+    """The mlx-lm model of that config with float32 weights drawn from the config's own `lab_seed`. Lazy."""
+    model = random_model(config, config["lab_seed"], "float32")
+    named: Any = tree_flatten(model.parameters())
+    model.update(tree_unflatten([_speakable(name, value, tokenizer) for name, value in named]))
+    return model
 
-    Lazy: nothing is evaluated. The draw goes by explicit keys: whatever MLX's global random state, the weights are the
-    same.
+
+def random_model(config: dict[str, Any], seed: int, dtype: str) -> Any:
+    """The mlx-lm model of a config with weights of `dtype` drawn from a seed. Lazy: nothing is evaluated.
+
+    The draw goes by explicit keys: whatever MLX's global random state, the weights are the same. Raises ValueError for
+    a config that mlx-lm can't build or call.
     """
-    from .backend import mx  # noqa: I001  (before the rest of mlx: see there)
-    from mlx.utils import tree_flatten, tree_unflatten
-    from mlx_lm.utils import _get_classes
-
-    model_class, args_class = _get_classes(config)
-    model = model_class(args_class.from_dict(deepcopy(config)))  # some classes write into it
-    named = tree_flatten(model.parameters())
-    keys = mx.random.split(mx.random.key(config["lab_seed"]), len(named))
-    drawn = [(name, _draw(name, value, keys[i])) for i, (name, value) in enumerate(named)]
-    model.update(tree_unflatten([_speakable(name, value, tokenizer) for name, value in drawn]))
+    model: Any = build(config, dtype).model
+    named: Any = tree_flatten(model.parameters())
+    keys = mx.random.split(mx.random.key(seed), len(named))
+    drawn = [(name, _draw(name, value, keys[i]).astype(value.dtype)) for i, (name, value) in enumerate(named)]
+    model.update(tree_unflatten(drawn))
     model.eval()
     return model
 
@@ -48,12 +56,10 @@ def lab_words() -> tuple[str, ...]:
 
 def _draw(name: str, value: Any, key: Any) -> Any:
     """Matrices at a scale that keeps activations near one; vectors (norms, biases) as the model class made them."""
-    from .backend import mx
-
     if name.endswith("A_log"):  # some classes draw it from the global state
         return mx.log(mx.linspace(1.0, 16.0, value.size)).reshape(value.shape)
     if value.ndim < 2:
-        return value.astype(mx.float32)
+        return value
     fan_in = math.prod(value.shape[1:]) if "conv1d" in name else value.shape[-1]
     if "embed" in name:
         return mx.random.normal(value.shape, key=key)
@@ -62,8 +68,6 @@ def _draw(name: str, value: Any, key: Any) -> Any:
 
 
 def _speakable(name: str, value: Any, tokenizer: Any) -> tuple[str, Any]:
-    from .backend import mx
-
     if "embed" in name:
         value[:, 0] = _CONSTANT
     elif name.endswith("lm_head.weight"):

@@ -14,6 +14,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..files import read_text
 from ..paths import data_dir
 
 _HUB_ID = re.compile(r"[\w-][\w.-]*/[\w.-]+")
@@ -84,7 +85,7 @@ def _unknown(name: str) -> str:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        config = json.loads(path.read_text(encoding="utf-8"), object_hook=_untag)
+        config = json.loads(read_text(path), object_hook=_untag)
     except (OSError, ValueError) as error:
         raise ValueError(f"{path} isn't a config.json: {error}") from error
     if not isinstance(config, dict):

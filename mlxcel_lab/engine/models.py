@@ -7,12 +7,10 @@ Everything else goes through `mlx_lm.load`.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..files import read_text
 from ..paths import data_dir
 from .configs import find_config, is_hub_id, lab_models
 from .worker import mlx_thread
@@ -67,19 +65,6 @@ def with_template(tokenizer: Any, chat_template: str) -> Any:
     tokenizer._chat_template = None
     tokenizer.has_chat_template = True
     return tokenizer
-
-
-def read_config(path: Path) -> dict[str, Any]:
-    """A model's config.json. Raises ValueError where it isn't there or isn't an object."""
-    if not path.is_file():
-        raise ValueError(f"{path} isn't there: expected a model's config.json")
-    try:
-        config = json.loads(read_text(path))
-    except json.JSONDecodeError as error:
-        raise ValueError(f"{path} is no JSON: {error}") from error
-    if not isinstance(config, dict):
-        raise ValueError(f"{path} holds a {type(config).__name__}, expected a JSON object")
-    return config
 
 
 def chat_template_text(template: str) -> str:

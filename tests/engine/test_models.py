@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from mlx.utils import tree_flatten
 
 from mlxcel_lab.engine import lab_models, load, templates
-from mlxcel_lab.engine.babble import lab_words
+from mlxcel_lab.engine.babble import lab_words, random_model
+from mlxcel_lab.engine.backend import mx
 from mlxcel_lab.engine.configs import find_config
 from mlxcel_lab.engine.worker import mlx_thread
 from mlxcel_lab.paths import data_dir
@@ -16,7 +18,6 @@ LAB_MODELS = ("chunked", "dense", "falcon-h1", "gated-delta", "mamba2", "sliding
 
 def _sample(model, seed, count=24, temperature=1.0):
     def work():
-        import mlx.core as mx
         from mlx_lm.generate import generate_step
         from mlx_lm.sample_utils import make_sampler
 
@@ -87,3 +88,23 @@ def test_a_template_can_be_given_as_text():
 
 def test_a_loaded_models_config_is_the_one_that_is_found_under_its_name(lab, name):
     assert lab(name).config == find_config(name)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_random_weights_have_the_models_shapes_the_type_asked_for_and_one_value_a_seed(dtype):
+    config = find_config("gated-delta")
+
+    def weights(seed):
+        drawn = tree_flatten(random_model(config, seed, dtype).parameters())
+        assert {str(value.dtype) for name, value in drawn if name.endswith("weight")} == {f"mlx.core.{dtype}"}
+        return {name: np.array(value.astype(mx.float32)) for name, value in drawn}
+
+    one, again, other = (mlx_thread().run(lambda seed=seed: weights(seed)) for seed in (1, 1, 2))
+    assert all(np.isfinite(value).all() for value in one.values())
+    assert all((one[name] == again[name]).all() for name in one)
+    assert any((one[name] != other[name]).any() for name in one)
+
+
+def test_a_config_that_no_model_can_be_built_of_is_refused_by_its_reason():
+    with pytest.raises(ValueError, match="Model type nonesuch not supported"):
+        mlx_thread().run(lambda: random_model({"model_type": "nonesuch"}, 0, "float32"))
