@@ -18,11 +18,11 @@ from typing import TypeVar
 import click
 import polars as pl
 
-from ..replay.curves import budgets_for, curves
+from ..replay.capacity import budgets_for, curves
 from ..replay.generators import generate
 from ..replay.peers import replay_mlx_lm
 from ..replay.readers import read_trace
-from ..replay.resolve import SizeOf, linear_size, resolve
+from ..replay.resolved import SizeOf, linear_size, resolve
 from ..replay.trace import Trace
 
 _T = TypeVar("_T")

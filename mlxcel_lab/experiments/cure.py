@@ -60,12 +60,10 @@ def by_cure(names: Sequence[str], turns: int) -> pl.DataFrame:
     return pl.DataFrame(rows, ["template", "cure", "turn", "prompt", "cached"], orient="row")
 
 
-def by_rule(
-    name: str, mode: str, turns: int, rules: Sequence[str] = ("off", "session", "origin")
-) -> pl.DataFrame:
+def by_rule(name: str, mode: str, turns: int) -> pl.DataFrame:
     """The supersede rules side by side with boundaries on: what is cached, and what the counters show."""
     rows = []
-    for rule in rules:
+    for rule in ("off", "session", "origin"):
         config = PromptCacheConfig(supersede=rule, warmup=False)
         talk, store = held(name, mode, turns, config)
         stats = store.stats()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -38,27 +38,21 @@ class Served(NamedTuple):
     journal: Journal
 
 
-def interleaved(
-    model: str,
-    turns: int,
-    max_tokens: int,
-    config: PromptCacheConfig | None = None,
-    talks: Mapping[str, Sequence[str]] = TALKS,
-) -> Served:
+def interleaved(model: str, turns: int, max_tokens: int) -> Served:
     """Starts a server on `model` and lets two users talk to it in turns, through the real OpenAI client."""
     import openai
 
     from ..serve import BackgroundServer, ServerSettings
 
-    store = SnapshotStore(config or PromptCacheConfig(warmup=False))
+    store = SnapshotStore(PromptCacheConfig(warmup=False))
     rows = []
-    histories = {user: [{"role": "system", "content": SYSTEM}] for user in talks}
+    histories = {user: [{"role": "system", "content": SYSTEM}] for user in TALKS}
     with (
         BackgroundServer(Engine(load(model), store), ServerSettings(model)) as url,
         openai.OpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0) as client,
     ):
         for turn in range(turns):
-            for user, said in talks.items():
+            for user, said in TALKS.items():
                 histories[user].append({"role": "user", "content": said[turn % len(said)]})
                 usage = _say(client, model, user, histories[user], max_tokens)
                 rows.append({"turn": turn + 1, "user": user, **usage, **_stats(url)})

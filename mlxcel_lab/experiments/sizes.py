@@ -14,6 +14,7 @@ import polars as pl
 from ..engine import capture
 from ..engine.backend import mx
 from ..engine.geometry import Geometry, build
+from ..engine.running import PREFILL_STEP
 from ..engine.sizing import (
     SizeModel,
     Workload,
@@ -81,10 +82,10 @@ def published_rows() -> pl.DataFrame:
     )
 
 
-def fitted_line(rows: pl.DataFrame, model: str, allocator: str = "mlxcel") -> tuple[float, float]:
+def fitted_line(rows: pl.DataFrame, model: str) -> tuple[float, float]:
     """Slope and intercept of the least-squares line through a model's published prefill sizes, in bytes."""
     own = rows.filter(
-        pl.col("model") == model, pl.col("allocator") == allocator, ~pl.col("calls").str.contains("x")
+        pl.col("model") == model, pl.col("allocator") == "mlxcel", ~pl.col("calls").str.contains("x")
     )
     slope, intercept = np.polyfit(own["calls"].cast(pl.Int64).to_numpy(), own["published"].to_numpy(), 1)
     return float(slope), float(intercept)
@@ -152,6 +153,7 @@ def _clocked(spent: list[float], work: Callable[[], Any]) -> Any:
     return done
 
 
-def _chunks(tokens: int, step: int = 2048) -> tuple[int, ...]:
-    whole, rest = divmod(tokens, step)
-    return (*(step,) * whole, *(rest,) * (rest > 0))
+def _chunks(tokens: int) -> tuple[int, ...]:
+    """The forward calls of a prompt: as many tokens each as the engine takes."""
+    whole, rest = divmod(tokens, PREFILL_STEP)
+    return (*(PREFILL_STEP,) * whole, *(rest,) * (rest > 0))

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from ..config import PromptCacheConfig
-from ..store import CacheKey, InsertResult, Origin, Snapshot, SnapshotStore, TokenVector, as_tokens
+from ..store import CacheKey, InsertResult, Snapshot, SnapshotStore, TokenVector, as_tokens
 
 
 def open_store(rule: str, capacity_bytes: int, **config: Any) -> SnapshotStore:
@@ -39,15 +39,9 @@ def _tokens(name: str, length: int) -> TokenVector:
     return np.random.default_rng(seed).integers(1, 2**31 - 1, length, dtype=np.int32)
 
 
-def donate(
-    store: SnapshotStore,
-    session: str | None,
-    tokens: TokenVector,
-    size_bytes: int,
-    origin: Origin = Origin.COMPLETION,
-) -> InsertResult:
-    """Insert a snapshot of that size which holds no tensors."""
-    return store.insert(CacheKey(session=session), Snapshot(tokens, size_bytes, origin))
+def donate(store: SnapshotStore, session: str | None, tokens: TokenVector, size_bytes: int) -> InsertResult:
+    """Insert a completion's snapshot of that size which holds no tensors."""
+    return store.insert(CacheKey(session=session), Snapshot(tokens, size_bytes))
 
 
 def summary(stores: Mapping[str, SnapshotStore]) -> pl.DataFrame:

@@ -12,7 +12,7 @@ GIB = 2**30
 
 
 @dataclass(frozen=True, slots=True)
-class Recommendation:
+class Advice:
     """A setting and its reason in words; rates are shares of the prompt tokens."""
 
     rule: str
@@ -29,9 +29,9 @@ class Recommendation:
         )
 
 
-def recommend(
+def advise(
     frame: pl.DataFrame, *, at_most: int | None = None, within: float = 0.01, rules: tuple[str, ...] = ()
-) -> Recommendation:
+) -> Advice:
     """The smallest budget that comes `within` so much of the best that any of the rules reaches, and that rule.
 
     `frame` is of `curves`. `at_most` bytes are to be had; `rules` are those to choose from, by default the store's own.
@@ -47,7 +47,7 @@ def recommend(
     best = allowed.sort("token_hit_rate", descending=True).row(0, named=True)
     good = allowed.filter(pl.col("token_hit_rate") >= best["token_hit_rate"] - within)
     taken = good.sort(["capacity_bytes", "token_hit_rate"], descending=[False, True]).row(0, named=True)
-    return Recommendation(
+    return Advice(
         taken["rule"], taken["capacity_bytes"], taken["token_hit_rate"], _reason(allowed, taken, best, within)
     )
 

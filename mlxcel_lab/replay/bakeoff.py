@@ -9,17 +9,17 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from .capacity import curves
 from .conversations import Lengths
-from .curves import Progress, curves
 from .generators import generate
 from .peers import replay_mlx_lm
 from .readers import read_trace
 from .readers.rendering import FamilyRenderer
-from .resolve import SizeOf, linear_size, resolve
-from .simulate import Budget, simulate
+from .resolved import SizeOf, linear_size, resolve
+from .simulation import Budget, simulate
 from .trace import Trace
 
-RULES = ("off", "session", "origin", "learned", "lru", "fifo", "anchor", "gdsf", "flop", "belady")
+CONTENDERS = ("off", "session", "origin", "learned", "lru", "fifo", "anchor", "gdsf", "flop", "belady")
 FIXED = ("off", "session", "origin")
 """What a server of today can be set to."""
 
@@ -27,11 +27,9 @@ FIXED = ("off", "session", "origin")
 def bake_off(
     traces: Mapping[str, Trace],
     size_of: SizeOf,
-    rules: Sequence[str] = RULES,
+    rules: Sequence[str] = CONTENDERS,
     *,
     steps: int = 6,
-    workers: int | None = 1,
-    progress: Progress | None = None,
 ) -> pl.DataFrame:
     """All rules over all traces, at budgets from tight to ample: the rows of `curves` with `trace` and `step`.
 
@@ -39,15 +37,13 @@ def bake_off(
     everything that is ever offered.
     """
     frames = []
-    for done, (name, trace) in enumerate(traces.items(), 1):
+    for name, trace in traces.items():
         budgets = _budgets(trace, size_of, steps)
-        frame = curves(trace, size_of, budgets, rules, workers=workers)
+        frame = curves(trace, size_of, budgets, rules, workers=1)
         step = pl.DataFrame({"capacity_bytes": budgets, "step": range(len(budgets))})
         frames.append(
             frame.join(step, on="capacity_bytes", maintain_order="left").with_columns(trace=pl.lit(name))
         )
-        if progress is not None:
-            progress(done, len(traces))
     return pl.concat(frames)
 
 
@@ -88,13 +84,13 @@ def verdicts(
     )
 
 
-def standings(frame: pl.DataFrame, rule: str = "learned", tie: float = 0.005) -> pl.DataFrame:
-    """The rule against each other one over all traces and budgets: wins, ties, losses, mean and worst difference."""
+def standings(frame: pl.DataFrame) -> pl.DataFrame:
+    """The learned rule against each other over all traces and budgets: wins, ties, losses, mean, worst and best."""
     rows = []
     for other in frame["rule"].unique(maintain_order=True):
-        if other == rule:
+        if other == "learned":
             continue
-        table = verdicts(frame, rule, [other], tie)
+        table = verdicts(frame, against=[other])
         count = dict(table["verdict"].value_counts().iter_rows())
         ahead = table["ahead"].to_numpy()
         row = {"against": other, **{name: count.get(name, 0) for name in ("win", "tie", "loss")}}

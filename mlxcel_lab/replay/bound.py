@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .orders import serving_requests
-from .resolve import Resolved
+from .resolved import Resolved
 
 
 def most_tokens(resolved: Resolved, capacity_bytes: int) -> float:

@@ -33,7 +33,7 @@ class Lengths:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class MadeTurn:
     """One request of a conversation; `agent` names a sub-agent that makes it in a session of its own."""
 
     prompt: Runs
@@ -46,8 +46,8 @@ class Turn:
 class Ids:
     """Hands out ranges of ids nobody else has, of lengths that vary around a mean."""
 
-    def __init__(self, rng: random.Random, first: int = 0) -> None:
-        self.rng, self._next = rng, first
+    def __init__(self, rng: random.Random) -> None:
+        self.rng, self._next = rng, 0
 
     def fresh(self, mean: int) -> tuple[int, int]:
         count = max(1, round(mean * self.rng.uniform(0.5, 1.5)))
@@ -68,22 +68,22 @@ class _History:
     def say(self, mean: int) -> None:
         self.runs = merged([*self.runs, self.ids.fresh(mean)])
 
-    def ask(self, reply_tokens: int, kind: str = "user", agent: str = "") -> Turn:
+    def ask(self, reply_tokens: int, kind: str = "user", agent: str = "") -> MadeTurn:
         """A request made now. The generation prompt becomes part of the history, the reply is the caller's affair."""
         boundary = num_ids(self.runs)
         prompt = merged([*self.runs, self.ids.exactly(_HEADER)])
         self.runs = prompt
-        return Turn(prompt, boundary, [self.ids.fresh(reply_tokens)], kind, agent)
+        return MadeTurn(prompt, boundary, [self.ids.fresh(reply_tokens)], kind, agent)
 
-    def keep(self, turn: Turn) -> None:
+    def keep(self, turn: MadeTurn) -> None:
         """The reply stays in the history as it was generated."""
         self.runs = merged([*turn.prompt, *turn.reply])
 
 
-Kind: TypeAlias = Callable[[Ids, Runs, Lengths], Iterator[Turn]]
+Kind: TypeAlias = Callable[[Ids, Runs, Lengths], Iterator[MadeTurn]]
 
 
-def append_only(ids: Ids, system: Runs, lengths: Lengths) -> Iterator[Turn]:
+def append_only(ids: Ids, system: Runs, lengths: Lengths) -> Iterator[MadeTurn]:
     """Chat whose template renders a reply as it was generated."""
     history = _History(ids, system)
     while True:
@@ -93,7 +93,7 @@ def append_only(ids: Ids, system: Runs, lengths: Lengths) -> Iterator[Turn]:
         history.keep(turn)
 
 
-def thinking(ids: Ids, system: Runs, lengths: Lengths) -> Iterator[Turn]:
+def thinking(ids: Ids, system: Runs, lengths: Lengths) -> Iterator[MadeTurn]:
     """Chat whose template drops the reasoning of earlier replies."""
     history = _History(ids, system)
     while True:
@@ -102,7 +102,7 @@ def thinking(ids: Ids, system: Runs, lengths: Lengths) -> Iterator[Turn]:
         history.say(lengths.reply)
 
 
-def agent(ids: Ids, system: Runs, lengths: Lengths) -> Iterator[Turn]:
+def agent(ids: Ids, system: Runs, lengths: Lengths) -> Iterator[MadeTurn]:
     """An agent: its reasoning stays while its tools answer and is dropped at the user's next turn.
 
     Now and then a sub-agent works in a session of its own; a history that outgrows the context is summarised.
@@ -129,7 +129,7 @@ def agent(ids: Ids, system: Runs, lengths: Lengths) -> Iterator[Turn]:
             history.say(4 * lengths.reply)
 
 
-def _subagent(ids: Ids, lengths: Lengths, name: str) -> Iterator[Turn]:
+def _subagent(ids: Ids, lengths: Lengths, name: str) -> Iterator[MadeTurn]:
     history = _History(ids)
     history.say(lengths.system)
     for _ in range(ids.rng.randint(2, 5)):
@@ -139,7 +139,7 @@ def _subagent(ids: Ids, lengths: Lengths, name: str) -> Iterator[Turn]:
         history.say(lengths.tool_result)
 
 
-def forks(ids: Ids, system: Runs, lengths: Lengths) -> Iterator[Turn]:
+def forks(ids: Ids, system: Runs, lengths: Lengths) -> Iterator[MadeTurn]:
     """Chat in which one turn in five goes back: an earlier message is edited, or a reply regenerated."""
     history = _History(ids, system)
     marks = [system]
@@ -158,7 +158,7 @@ def forks(ids: Ids, system: Runs, lengths: Lengths) -> Iterator[Turn]:
             history.keep(again)
 
 
-def volatile(ids: Ids, system: Runs, lengths: Lengths) -> Iterator[Turn]:
+def volatile(ids: Ids, system: Runs, lengths: Lengths) -> Iterator[MadeTurn]:
     """Chat whose system prompt changes at token 5 with every request: nothing can ever be reused."""
     said: Runs = []
     while True:

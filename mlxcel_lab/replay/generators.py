@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import TypeAlias
 
-from .conversations import KINDS, Ids, Lengths, Turn
+from .conversations import KINDS, Ids, Lengths, MadeTurn
 from .trace import Request, Trace, trace_from
 
 Arrivals: TypeAlias = Callable[[random.Random, int], Iterator[tuple[int, float]]]
@@ -71,7 +71,7 @@ def generate(
     return trace_from(name, made, assumptions=("generated: ids without text",))
 
 
-def _request(turn: Turn, session: str, bucket: str, time: float) -> Request:
+def _request(turn: MadeTurn, session: str, bucket: str, time: float) -> Request:
     return Request(
         session=f"{session}/{turn.agent}" if turn.agent else session,
         time=time,

@@ -13,7 +13,7 @@ from heapq import heappop, heappush
 
 import numpy as np
 
-from .resolve import Resolved
+from .resolved import Resolved
 
 
 class Recency:

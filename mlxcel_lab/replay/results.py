@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 
 from .costs import CostModel
-from .resolve import Resolved
-from .simulate import Outcome
+from .resolved import Resolved
+from .simulation import Outcome
 
 _REASONS = ("prefix_too_short", "oversized", "rule")
 
@@ -45,22 +45,18 @@ def as_row(resolved: Resolved, outcome: Outcome, costs: CostModel | None = None)
     return row
 
 
-def by_request(resolved: Resolved, outcome: Outcome, costs: CostModel | None = None) -> pl.DataFrame:
-    """A row a request: session, bucket, time, prompt and cached tokens, seconds of prefill where costs are given."""
-    prompt = np.asarray(resolved.prompt_tokens)
-    frame = pl.DataFrame(
+def by_request(resolved: Resolved, outcome: Outcome) -> pl.DataFrame:
+    """A row a request: session, bucket, time, prompt and cached tokens."""
+    return pl.DataFrame(
         {
             "session": [resolved.sessions[key] for key in resolved.request_key],
             "bucket": [resolved.buckets[key] for key in resolved.request_key],
             "time": resolved.time,
-            "prompt_tokens": prompt,
+            "prompt_tokens": resolved.prompt_tokens,
             "cached_tokens": outcome.cached,
         },
         schema_overrides={"session": pl.String},
     )
-    if costs is not None:
-        frame = frame.with_columns(prefill_seconds=pl.Series(costs.prefill(prompt, outcome.cached)))
-    return frame
 
 
 def by_session(resolved: Resolved, outcome: Outcome) -> pl.DataFrame:

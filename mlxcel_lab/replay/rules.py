@@ -1,7 +1,7 @@
 """The rules that a replay compares: what is admitted, what a newcomer supersedes, who is evicted first.
 
 A rule of the real store is here as a `Plan`, which answers in masks of origins what the store's rule answers in
-snapshots. The simulation's events equal the store's for every rule in `STORE_RULES`.
+snapshots. The simulation's events equal the store's for every one of them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ..store.policy import Choice, Finding, Learning, Pressure, Room, rungs
 from ..store.survival import Mark
 from ..store.types import Origin
 from .orders import Clairvoyant, Fifo, FlopAware, Gdsf, Recency
-from .resolve import BOUNDARY, COMPLETION, Resolved
+from .resolved import BOUNDARY, COMPLETION, Resolved
 
 NONE, BOTH = 0, COMPLETION | BOUNDARY
 _ANONYMOUS = Choice(Room.ALL)
@@ -168,7 +168,6 @@ RULES: dict[str, Rule] = {
         Rule("belady", "admits what will serve again, evicts what serves last", ForeseeingPlan, Clairvoyant),
     )
 }
-STORE_RULES = ("off", "session", "origin", "learned")
 
 
 def rule_named(name: str | Rule) -> Rule:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from mlxcel_lab.replay.interner import Interner
-from mlxcel_lab.replay.simulate import Budget
+from mlxcel_lab.replay.simulation import Budget
 from mlxcel_lab.replay.trace import Request, Runs, Trace, cut, num_ids, trace_from
 
 

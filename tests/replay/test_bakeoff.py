@@ -5,13 +5,13 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from mlxcel_lab.replay.advice import GIB, next_gib, recommend
+from mlxcel_lab.replay.advice import GIB, advise, next_gib
 from mlxcel_lab.replay.bakeoff import bake_off, published_setting, standings, verdicts
+from mlxcel_lab.replay.capacity import curves
 from mlxcel_lab.replay.costs import CostModel
-from mlxcel_lab.replay.curves import curves
 from mlxcel_lab.replay.generators import generate
 from mlxcel_lab.replay.peers import beside_mlx_lm
-from mlxcel_lab.replay.resolve import linear_size
+from mlxcel_lab.replay.resolved import linear_size
 from mlxcel_lab.view import replay_charts
 
 SIZE = linear_size(5_000_000, 1_000)
@@ -65,7 +65,7 @@ def curve() -> pl.DataFrame:
 
 
 def test_the_advice_is_the_least_memory_that_comes_close_to_the_best(curve: pl.DataFrame) -> None:
-    advice = recommend(curve, within=0.01)
+    advice = advise(curve, within=0.01)
     best = curve["token_hit_rate"].max()
     smaller = curve.filter(pl.col("capacity_bytes") < advice.capacity_bytes)
     assert advice.token_hit_rate >= best - 0.01
@@ -75,9 +75,9 @@ def test_the_advice_is_the_least_memory_that_comes_close_to_the_best(curve: pl.D
 
 
 def test_advice_keeps_to_the_memory_there_is(curve: pl.DataFrame) -> None:
-    assert recommend(curve, at_most=GIB // 16).capacity_bytes == GIB // 16
+    assert advise(curve, at_most=GIB // 16).capacity_bytes == GIB // 16
     with pytest.raises(ValueError, match="no simulated budget fits"):
-        recommend(curve, at_most=1)
+        advise(curve, at_most=1)
 
 
 def test_the_next_gib_is_read_off_between_the_budgets_and_buys_nothing_beyond_them(

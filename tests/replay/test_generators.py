@@ -8,8 +8,8 @@ import pytest
 
 from mlxcel_lab.replay.conversations import KINDS, Lengths
 from mlxcel_lab.replay.generators import ARRIVALS, generate
-from mlxcel_lab.replay.resolve import linear_size, resolve
-from mlxcel_lab.replay.simulate import Budget, simulate
+from mlxcel_lab.replay.resolved import linear_size, resolve
+from mlxcel_lab.replay.simulation import Budget, simulate
 from mlxcel_lab.replay.trace import common_ids
 
 ENDLESS = Budget(2**60, 2**60, ttl_seconds=0, min_prefix_tokens=0)

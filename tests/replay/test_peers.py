@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from mlxcel_lab.replay.conversations import Lengths
 from mlxcel_lab.replay.generators import generate
 from mlxcel_lab.replay.peers import block_lru, replay_mlx_lm
-from mlxcel_lab.replay.resolve import linear_size
+from mlxcel_lab.replay.resolved import linear_size
 from mlxcel_lab.replay.trace import Request, trace_from
 
 SIZE = linear_size(100, 1)

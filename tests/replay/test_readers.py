@@ -11,13 +11,13 @@ import pytest
 
 from mlxcel_lab.config import PromptCacheConfig
 from mlxcel_lab.paths import data_dir
-from mlxcel_lab.replay.drive import drive
+from mlxcel_lab.replay.driving import drive
 from mlxcel_lab.replay.generators import generate
 from mlxcel_lab.replay.readers import read_trace, sniff
 from mlxcel_lab.replay.readers.lines import Records
 from mlxcel_lab.replay.replies import with_replies
-from mlxcel_lab.replay.resolve import linear_size, resolve
-from mlxcel_lab.replay.simulate import Budget, simulate
+from mlxcel_lab.replay.resolved import linear_size, resolve
+from mlxcel_lab.replay.simulation import Budget, simulate
 from mlxcel_lab.replay.trace import Trace, common_ids, merged, num_ids
 
 from .random_traces import random_trace
@@ -222,7 +222,7 @@ def _shipped() -> list[Path]:
 
 @pytest.mark.parametrize("path", _shipped(), ids=lambda path: path.name)
 def test_every_shipped_trace_reads_and_store_and_simulation_agree_on_it(path: Path) -> None:
-    from .test_simulate import assert_equal_to_store
+    from .test_simulation import assert_equal_to_store
 
     if path.suffix == ".md":
         return

@@ -13,8 +13,8 @@ from mlxcel_lab.paths import data_dir
 from mlxcel_lab.replay import Budget, read_trace
 from mlxcel_lab.replay.readers.messages import Renderer
 from mlxcel_lab.replay.readers.rendering import FamilyRenderer, TokenizerRenderer
-from mlxcel_lab.replay.resolve import resolve
-from mlxcel_lab.replay.simulate import simulate
+from mlxcel_lab.replay.resolved import resolve
+from mlxcel_lab.replay.simulation import simulate
 
 STORY = data_dir() / "conversations" / "sea_story.json"
 DONATED = {"completion": False, "both": True}  # whether the engine takes boundaries too

@@ -17,9 +17,9 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import polars as pl
 
-from ..curves import curves
-from ..resolve import SizeOf, resolve
-from ..simulate import Budget, Outcome
+from ..capacity import curves
+from ..resolved import SizeOf, resolve
+from ..simulation import Budget, Outcome
 from ..trace import Request, Runs, Trace, cut, ids_of, merged
 from ..vector_tree import Nodes, VectorTree
 

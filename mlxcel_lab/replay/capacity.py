@@ -13,10 +13,10 @@ import polars as pl
 
 from .bound import most_tokens
 from .costs import CostModel
-from .resolve import Resolved, SizeOf, resolve
+from .resolved import Resolved, SizeOf, resolve
 from .results import as_row
 from .rules import RULES, Rule, rule_named
-from .simulate import Budget, Outcome, simulate
+from .simulation import Budget, Outcome, simulate
 from .trace import Trace
 
 Progress = Callable[[int, int], None]
@@ -30,7 +30,6 @@ def curves(
     rules: Sequence[str | Rule] = ("off", "session", "origin", "learned", "lru"),
     *,
     costs: CostModel | None = None,
-    donate: str = "both",
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> pl.DataFrame:
@@ -43,7 +42,7 @@ def curves(
     limits = [b if isinstance(b, Budget) else Budget(b, max_entries=2**62, ttl_seconds=0) for b in budgets]
     chosen = [rule_named(rule) for rule in rules]
     spaces = {shared for shared in (False, True) if any(rule.shared is shared for rule in chosen)}
-    resolved = {shared: resolve(trace, size_of, shared=shared, donate=donate) for shared in spaces}
+    resolved = {shared: resolve(trace, size_of, shared=shared) for shared in spaces}
     jobs = [(rule, limit) for rule, limit in product(chosen, limits)]
     workers = workers or min(os.cpu_count() or 1, max(1, len(jobs) * len(trace) // 20_000))
     rows = []

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from ..config import PromptCacheConfig
 from ..store import Bucket, CacheKey, Journal, Origin, Snapshot, SnapshotStore, as_tokens
 from ..store.rules import SupersedeRule
-from .resolve import SizeOf
+from .resolved import SizeOf
 from .trace import Request, Runs, Trace, cut, ids_of, merged, num_ids
 
 

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from types import ModuleType
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mlxcel_lab import replay
 from mlxcel_lab.replay.bound import most_tokens
+from mlxcel_lab.replay.capacity import budgets_for, curves
 from mlxcel_lab.replay.costs import CostModel, fitted
-from mlxcel_lab.replay.curves import budgets_for, curves
 from mlxcel_lab.replay.generators import generate
-from mlxcel_lab.replay.resolve import linear_size, resolve
+from mlxcel_lab.replay.resolved import linear_size, resolve
 from mlxcel_lab.replay.results import by_request, by_session, over_time
 from mlxcel_lab.replay.rules import RULES
-from mlxcel_lab.replay.simulate import Budget, simulate
+from mlxcel_lab.replay.simulation import Budget, simulate
 
 from .random_traces import random_trace
 
@@ -98,3 +102,8 @@ def test_a_hit_costs_its_restore_and_saves_its_prefill() -> None:
 def test_costs_that_cannot_be_are_refused(bad: dict[str, float]) -> None:
     with pytest.raises(ValueError, match="per_token"):
         CostModel(**bad)
+
+
+def test_no_public_name_of_the_replays_hides_a_module() -> None:
+    modules = {path.stem for path in Path(replay.__file__).parent.glob("[!_]*.py")}
+    assert [name for name in modules if not isinstance(getattr(replay, name, replay), ModuleType)] == []

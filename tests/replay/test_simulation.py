@@ -7,11 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mlxcel_lab.config import PromptCacheConfig
-from mlxcel_lab.replay.drive import drive
-from mlxcel_lab.replay.resolve import linear_size, resolve
-from mlxcel_lab.replay.rules import RULES, STORE_RULES
-from mlxcel_lab.replay.simulate import Budget, simulate
+from mlxcel_lab.replay.driving import drive
+from mlxcel_lab.replay.resolved import linear_size, resolve
+from mlxcel_lab.replay.rules import RULES
+from mlxcel_lab.replay.simulation import Budget, simulate
 from mlxcel_lab.replay.trace import Trace
+from mlxcel_lab.store import rule_names
 from mlxcel_lab.store.events import Event, Inserted, LookedUp, Note, Rejected, Removed
 
 from .random_traces import random_budget, random_trace
@@ -59,7 +60,7 @@ def assert_equal_to_store(trace: Trace, rule: str, budget: Budget) -> None:
     assert (outcome.entries, outcome.bytes) == (len(store), store.total_bytes)
 
 
-@pytest.mark.parametrize("rule", STORE_RULES)
+@pytest.mark.parametrize("rule", rule_names())
 @given(seed=st.integers(0, 10**9), tight=st.integers(0, 10**9))
 @settings(max_examples=250, deadline=None)
 def test_a_simulation_does_what_the_store_does_event_by_event(rule: str, seed: int, tight: int) -> None:

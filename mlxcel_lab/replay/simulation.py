@@ -13,9 +13,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from .resolve import Resolved
+from ..config import PromptCacheConfig
+from .resolved import Resolved
 from .rules import Rule, rule_named
 
+_DEFAULTS = PromptCacheConfig()
 _EMPTY, _DEAD = 0, 4  # a target's states; the others are the origin of the snapshot resident at it, 1 or 2
 
 
@@ -23,10 +25,10 @@ _EMPTY, _DEAD = 0, 4  # a target's states; the others are the origin of the snap
 class Budget:
     """The store's settings that a simulation obeys; names, units and defaults are the configuration's."""
 
-    capacity_bytes: int = 536_870_912
-    max_entries: int = 4096
-    ttl_seconds: float = 7200
-    min_prefix_tokens: int = 32
+    capacity_bytes: int = _DEFAULTS.capacity_bytes
+    max_entries: int = _DEFAULTS.snapshot_max_entries
+    ttl_seconds: float = _DEFAULTS.snapshot_ttl_seconds
+    min_prefix_tokens: int = _DEFAULTS.min_prefix_tokens
 
     def __post_init__(self) -> None:
         for name, value in asdict(self).items():
