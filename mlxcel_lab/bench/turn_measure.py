@@ -8,14 +8,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 from ..config import PromptCacheConfig
 from ..engine import Engine, LabModel, Turn
 from ..engine.backend import mx
 from ..engine.chat import history_boundary, render
-from ..engine.forward import LivePass
+from ..engine.forward import LivePass, chunk_ends
 from ..engine.messages import Messages
 from ..engine.reply import Drawn, Sampling, Scripted
 from ..engine.state import CapturedState, capture
@@ -174,18 +173,14 @@ class _History:
         held = self.snapshot.num_tokens
         going = LivePass(self.model.model, _state(self.snapshot), prompt[:held], trim=False)
         started = time.perf_counter()
-        ends = sorted({split or held, len(prompt) - 1})
-        for start, end in pairwise([held, *ends]):
-            if start < end:
-                going.forward(prompt[start:end])
+        _prefill(going, prompt, held, split)
         next(iter(going.decode(prompt[-1:], 1, Drawn(Sampling()))))
         return time.perf_counter() - started
 
     def _identical(self, prompt: TokenVector) -> bool:
         """Whether the engine's own snapshot gives the logits of a cache that did what its donor did, bit for bit."""
         donor, opening = LivePass(self.model.model, None, as_tokens([]), trim=False), self.opening
-        for start, end in pairwise(sorted({0, opening.boundary_tokens or 0, opening.prompt_tokens - 1})):
-            donor.forward(opening.prompt[start:end])
+        _prefill(donor, opening.prompt, 0, opening.boundary_tokens)
         replied = opening.completion.tolist()
         for _ in donor.decode(opening.prompt[-1:], len(replied), Scripted(replied)):
             pass
@@ -205,6 +200,13 @@ class _History:
                 "its chat template must keep prompt and reply for this measurement"
             )
         return turn
+
+
+def _prefill(live: LivePass, prompt: TokenVector, start: int, split: int | None) -> None:
+    """All of the prompt but its last token, in the engine's own chunks."""
+    for end in chunk_ends(start, len(prompt) - 1, split):
+        live.forward(prompt[start:end])
+        start = end
 
 
 def _copies(snapshot: Snapshot, repeats: int) -> dict[str, float]:

@@ -13,11 +13,12 @@ from ..store.types import Bucket, CacheKey, InsertResult, TokenVector
 from .chat import template_signature, warmup_target
 from .dry import DryModel
 from .encoding import Encoder
+from .forward import PREFILL_STEP
 from .messages import Message, Messages, Tools
 from .models import LabModel
 from .reply import Sampling
 from .request import Request
-from .running import PREFILL_STEP, Running
+from .running import Running
 from .stream import Emit, Stream
 from .turn import Turn
 from .warmup import WarmUps, WarmUpStats

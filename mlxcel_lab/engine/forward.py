@@ -23,7 +23,16 @@ from .geometry import Geometry
 from .state import CapturedState, capture, measure
 from .truncation import ever
 
+PREFILL_STEP = 2048  # tokens a forward call, as in mlx-lm
 Sampler = Callable[[Any], Any]
+
+
+def chunk_ends(start: int, end: int, split: int | None = None, step: int = PREFILL_STEP) -> Iterator[int]:
+    """Where each chunk of a prefill from `start` to `end` ends: after `step` tokens, at `split`, and at `end`."""
+    while start < end:
+        stop = min(start + step, end)
+        start = split if split is not None and start < split < stop else stop
+        yield start
 
 
 class ForwardPass(Protocol):

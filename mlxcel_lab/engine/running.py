@@ -20,7 +20,7 @@ from .chat import history_boundary, render
 from .donations import Donations
 from .dry import DryModel
 from .encoding import Encoder
-from .forward import Chooser, DryPass, ForwardPass, LivePass
+from .forward import Chooser, DryPass, ForwardPass, LivePass, chunk_ends
 from .models import LabModel
 from .reply import Drawn, Reply, Scripted
 from .request import DEFAULT_MAX_TOKENS, Request
@@ -29,7 +29,6 @@ from .stream import Emit
 from .turn import Turn
 from .words import reason
 
-PREFILL_STEP = 2048  # tokens a forward call, as in mlx-lm
 _NO_TOKENS = as_tokens([])
 
 
@@ -173,10 +172,9 @@ class Running:
         cancel: threading.Event,
     ) -> Iterator[int]:
         """Forwards tokens[start:] in chunks that also end at `split`; yields how many tokens are in, after each."""
-        while start < len(tokens) and not cancel.is_set():
-            end = min(start + self.prefill_step, len(tokens))
-            if split is not None and start < split < end:
-                end = split
+        for end in chunk_ends(start, len(tokens), split, self.prefill_step):
+            if cancel.is_set():
+                break
             forward.forward(tokens[start:end])
             start = end
             yield end
