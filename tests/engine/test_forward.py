@@ -1,5 +1,7 @@
 """The chunks of a prefill."""
 
+from itertools import pairwise
+
 import hypothesis.strategies as st
 from hypothesis import given
 
@@ -14,6 +16,6 @@ def test_chunks_cover_a_prefill_in_steps_and_stop_at_the_split(start, more, spli
     ends = [*chunk_ends(start, end, split, step)]
     stops = [start, *ends]
     assert stops[-1] == end
-    assert all(0 < b - a <= step for a, b in zip(stops, stops[1:], strict=False))
+    assert all(0 < b - a <= step for a, b in pairwise(stops))
     assert (split in ends) or split is None or not start < split < end
     assert len(ends) <= -(-more // step) + 1
