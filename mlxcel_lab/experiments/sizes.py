@@ -13,8 +13,8 @@ import polars as pl
 
 from ..engine import capture
 from ..engine.backend import mx
+from ..engine.forward import PREFILL_STEP
 from ..engine.geometry import Geometry, build
-from ..engine.running import PREFILL_STEP
 from ..engine.sizing import (
     SizeModel,
     Workload,
