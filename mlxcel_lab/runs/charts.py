@@ -77,11 +77,13 @@ def _line(rows: pl.DataFrame, result: str, x: str, by: str | None) -> Any:
 def _bar(rows: pl.DataFrame, result: str, x: str, by: str | None) -> Any:
     import altair as alt
 
+    from ..view import theme
+
     offset: dict[str, Any] = {"xOffset": alt.XOffset(f"{by}:N")} if by else {}
     base = alt.Chart(rows).encode(x=alt.X(f"{x}:N", title=x, axis=alt.Axis(labelAngle=0)), **offset)
     y = alt.Y("mean:Q", title=result)
     bars = base.mark_bar(cornerRadiusEnd=3).encode(y=y, tooltip=_facts(rows), **_colour(rows, by))
-    whiskers = base.mark_rule(strokeWidth=2, color="#797979").encode(
+    whiskers = base.mark_rule(strokeWidth=2, color=theme.INK).encode(
         y=alt.Y("least:Q", title=result), y2="most:Q"
     )
     return alt.layer(bars, whiskers) if (rows["runs"] > 1).any() else bars

@@ -11,14 +11,12 @@ import polars as pl
 
 from . import chart_data, chart_layout
 from .chart_data import Axis, Over, Shaped
+from .theme import FAR_ABOVE
 
 if TYPE_CHECKING:
     from ..store import Journal
     from ..store.frames import JournalFrames
 
-FAR_ABOVE = (
-    3.0  # a budget beyond so many times the peak is told in words: its line would flatten everything else
-)
 _TITLES = {"operation": "operation (a lookup or an insert)", "time": "seconds"}
 
 

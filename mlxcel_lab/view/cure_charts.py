@@ -33,7 +33,8 @@ def reuse_by_turn(frame: pl.DataFrame) -> alt.FacetChart:
         )
         .properties(width=170, height=130)
     )
-    return line.facet(facet=alt.Facet("template:N", title=None, sort=None), columns=3)
+    facets = line.facet(facet=alt.Facet("template:N", title=None, sort=None), columns=3)
+    return facets.configure(**theme.altair_config())
 
 
 def survival_map(frame: pl.DataFrame) -> alt.FacetChart:
@@ -59,4 +60,5 @@ def survival_map(frame: pl.DataFrame) -> alt.FacetChart:
         .properties(width=130, height=alt.Step(19))
     )
     facet = alt.Facet("family:N", title=None, sort=None)
-    return marks.facet(facet=facet, columns=2).resolve_scale(y="independent", x="independent")
+    facets = marks.facet(facet=facet, columns=2).resolve_scale(y="independent", x="independent")
+    return facets.configure(**theme.altair_config())

@@ -99,7 +99,7 @@ class CounterWatch:
     def _budget_line(self, frame: pl.DataFrame) -> list[alt.Chart]:
         """The budget, where the bytes come near enough to it to be seen under it."""
         budget, most = self.latest.get("snapshot_capacity_bytes", 0), frame["snapshot_bytes"].max()
-        if not isinstance(most, int | float) or not 0 < budget <= 4 * most:
+        if not isinstance(most, int | float) or not 0 < budget <= theme.FAR_ABOVE * most:
             return []
         line = alt.Chart(pl.DataFrame({"budget": [budget]})).mark_rule(strokeDash=[6, 4], color=theme.INK)
         return [line.encode(y="budget:Q")]

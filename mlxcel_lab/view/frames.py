@@ -25,15 +25,19 @@ import numpy.typing as npt
 
 from ..store.events import Event, Inserted, LookedUp, Note, Rejected, Removed
 from ..store.journal import Journal
-from ..store.types import CacheKey, Origin, RejectReason
+from ..store.types import CacheKey, Diverged, Hit, NoCandidate, Origin, RejectReason, RemovalCause
 from .columns import Columns
 
 KINDS = (
-    "hit", "diverged", "no_candidate", "inserted", "superseded", "replaced",
-    "evicted", "expired", "cleared", "rejected",
-)  # fmt: skip
+    *(outcome.name for outcome in (Hit, Diverged, NoCandidate)),
+    "inserted",
+    *(cause.value for cause in RemovalCause),
+    "rejected",
+)
 """What an event is, by its code in the column `kind`."""
 CODE: Mapping[str, int] = {kind: code for code, kind in enumerate(KINDS)}
+SIGNS = np.array([(kind == "inserted") - (kind in [*RemovalCause]) for kind in KINDS])
+"""By code: whether an event adds its bytes to what is resident (1), takes them away (-1), or neither (0)."""
 
 REASONS = tuple(str(reason) for reason in RejectReason)
 

@@ -123,4 +123,5 @@ def lost_chart(frame: pl.DataFrame) -> alt.Chart:
         tooltip=["cause:N", "requests:Q", "lost_tokens:Q", alt.Tooltip("share:Q", format=".0%")],
     )
     words = base.mark_text(align="left", dx=4, color=theme.INK).encode(x="lost_tokens:Q", text="requests:Q")
-    return (bars + words).properties(width=420, height=alt.Step(22))
+    chart = (bars + words).properties(width=420, height=alt.Step(22))
+    return chart.configure(**theme.altair_config())

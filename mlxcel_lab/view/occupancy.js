@@ -60,7 +60,7 @@ class View {
     if (width < 200) return;
     const page = pageColours(this.root, this.look);
     const rail = RAIL.filter((kind) => this.panels.some((panel) => panel.counts[kind]));
-    const scales = makeScales(this.model.get("axis"), this.domain, this.window, yTop(this.panels));
+    const scales = makeScales(this.model.get("axis"), this.domain, this.window, yTop(this.panels, this.look));
     this.fitStage(this.panels.length);
     this.painters = this.panels.map((panel, i) => {
       const place = layout(panel, width, rail, this.panels.length > 1, i === this.panels.length - 1);
@@ -170,7 +170,7 @@ class View {
     const node = this.bar.querySelector(".mlxl-legend");
     node.replaceChildren();
     if (!painter) return;
-    const { origins, resident } = this.look;
+    const { origins, marks } = this.look;
     const key = (className, colour, label) => {
       const item = make("span", "mlxl-key", node);
       make("i", className, item).style.setProperty("--c", colour);
@@ -179,7 +179,7 @@ class View {
     painter.panel.sessions.forEach((label, s) => key("solid", painter.colour(s), label));
     if (painter.panel.others > 0) key("solid", this.look.noSession, `${whole(painter.panel.others)} more`);
     for (const [name, fill] of Object.entries(origins)) key(fill.hatched ? "hatched" : "solid", painter.page.soft, name);
-    key("solid", resident.colour, resident.label);
+    key("solid", marks.resident.colour, marks.resident.label);
   }
 
   saySlider() {

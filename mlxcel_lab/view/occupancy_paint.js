@@ -61,9 +61,10 @@ function layout(panel, width, rail, compact, last) {
   };
 }
 
-function yTop(panels) {
+function yTop(panels, look) {
   const most = Math.max(1, ...panels.map((panel) => panel.most));
-  const budgets = panels.map((panel) => panel.capacity).filter((capacity) => capacity && capacity <= 3 * most);
+  const near = (capacity) => capacity && capacity <= look.farAbove * most;
+  const budgets = panels.map((panel) => panel.capacity).filter(near);
   return Math.max(most, ...budgets) * 1.12;
 }
 
@@ -106,12 +107,6 @@ function hatch(ctx, colour, scale) {
   const pattern = ctx.createPattern(tile, "repeat");
   pattern.setTransform(new DOMMatrix().scale(1 / scale));
   return pattern;
-}
-
-function markOf(kind, look) {
-  if (kind === "hit") return look.hit;
-  if (kind === "miss") return look.miss;
-  return kind === "rejected" ? look.rejected : look.causes[kind];
 }
 
 class Painter {
@@ -288,7 +283,7 @@ class Painter {
   marks({ kind, y }) {
     const { points } = this.panel;
     const { ctx, place } = this;
-    const mark = markOf(kind, this.look);
+    const mark = this.look.marks[kind];
     const at = new Set();
     for (let i = 1; i < points.count; i++) {
       if (railOf(this.look.kinds[points.kind[i]]) !== kind) continue;
@@ -312,7 +307,7 @@ class Painter {
     for (const code of codes) for (let i = 0; i < points.count; i++) counts[i] += points.kinds[code * points.count + i];
     const most = Math.log1p(counts.reduce((a, b) => Math.max(a, b), 1));
     const width = Math.max(1, this.x(points.x[1]) - this.x(points.x[0]));
-    ctx.fillStyle = markOf(kind, look).colour;
+    ctx.fillStyle = look.marks[kind].colour;
     counts.forEach((n, i) => {
       if (!n) return;
       ctx.globalAlpha = 0.2 + (0.8 * Math.log1p(n)) / most;
@@ -339,7 +334,7 @@ class Painter {
 
   barColour(b) {
     const { bars } = this.panel;
-    return bars.diedPos[b] < 0 ? this.look.resident.colour : markOf(this.look.kinds[bars.cause[b]], this.look).colour;
+    return bars.diedPos[b] < 0 ? this.look.marks.resident.colour : this.look.marks[this.look.kinds[bars.cause[b]]].colour;
   }
 
   bars() {
@@ -397,7 +392,7 @@ class Painter {
     const box = this.barBox(b);
     const x = box.x + box.w;
     if (bars.diedPos[b] < 0 || box.w < 10 || x < this.place.left - 4 || x > this.place.right + 4) return;
-    const mark = markOf(this.look.kinds[bars.cause[b]], this.look);
+    const mark = this.look.marks[this.look.kinds[bars.cause[b]]];
     const { ctx } = this;
     const middle = box.y + box.h / 2;
     if (next !== undefined && this.look.kinds[bars.cause[b]] === "superseded") {
@@ -421,9 +416,9 @@ class Painter {
       const box = this.barBox(b);
       if (box.w < 10) continue;
       ctx.fillStyle = this.page.back;
-      symbol(ctx, look.hit.shape, this.x(points.x[i]), box.y + box.h / 2, Math.min(6, box.h * 0.55));
-      ctx.fillStyle = look.hit.colour;
-      symbol(ctx, look.hit.shape, this.x(points.x[i]), box.y + box.h / 2, Math.min(4.2, box.h * 0.4));
+      symbol(ctx, look.marks.hit.shape, this.x(points.x[i]), box.y + box.h / 2, Math.min(6, box.h * 0.55));
+      ctx.fillStyle = look.marks.hit.colour;
+      symbol(ctx, look.marks.hit.shape, this.x(points.x[i]), box.y + box.h / 2, Math.min(4.2, box.h * 0.4));
     }
   }
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .frames import CODE, KINDS, FrameModel
+from .frames import KINDS, SIGNS, FrameModel
 from .theme import session_label
 
 EXACT = 10_000
@@ -22,10 +22,6 @@ MAX_BARS = 4_000
 MAX_SESSIONS = 8
 
 Array = npt.NDArray[Any]
-_DELTA = np.zeros(len(KINDS), np.int64)
-_DELTA[CODE["inserted"]] = 1
-_DELTA[[CODE[cause] for cause in ("superseded", "replaced", "evicted", "expired", "cleared")]] = -1
-_ORIGINS = ("completion", "boundary")
 
 
 def shown_sessions(models: Sequence[FrameModel]) -> list[str]:
@@ -93,7 +89,7 @@ def _display_layers(model: FrameModel, sessions: Sequence[str]) -> Array:
 
 
 def _deltas(model: FrameModel, rows: slice) -> Array:
-    return _DELTA[model.events["kind"][rows]] * np.asarray(model.events["size"][rows], np.int64)
+    return SIGNS[model.events["kind"][rows]] * np.asarray(model.events["size"][rows], np.int64)
 
 
 def _stack_before(model: FrameModel, low: int, layers: Array, count: int) -> Array:

@@ -13,14 +13,13 @@ import numpy as np
 import vl_convert
 
 from . import theme
-from .frames import CODE, KINDS
+from .frames import CODE, KINDS, SIGNS
 from .payload import Array
-from .picture_marks import RAIL, mark_of, rail_of, symbol
+from .picture_marks import RAIL, rail_of, symbol
 from .words import size
 
 WIDTH, LEFT, RIGHT = 920, 104, 14
 STACK, RAIL_ROW, LANE_ROW, GAP, AXIS = 130, 17, 13, 7, 24
-_DELTA = {"inserted": 1, **dict.fromkeys(("superseded", "replaced", "evicted", "expired", "cleared"), -1)}
 
 
 def svg(
@@ -60,7 +59,7 @@ class _Part:
         self.stack = _stack(panel)
         peak = max(float(self.stack.sum(axis=0).max(initial=1)), 1.0)
         capacity = panel["capacity"] or 0
-        self.budget = capacity if 0 < capacity <= 3 * peak else 0
+        self.budget = capacity if 0 < capacity <= theme.FAR_ABOVE * peak else 0
         self.top_bytes = max(peak, self.budget) * 1.12
         self.top = top + 24
         self.bottom = top
@@ -123,7 +122,7 @@ class _Part:
 
     def _rail(self, kind: str, y: float) -> str:
         label = _text(kind, LEFT - 8, y + 4)
-        mark = mark_of(kind)
+        mark = theme.MARKS[kind]
         if not self.panel["exact"]:
             counts = _bin_counts(self.points, kind)
             at = self.x(self.x_of[counts > 0])
@@ -156,7 +155,7 @@ class _Part:
 
     def _bar(self, bars: dict[str, Array], b: int, tops: list[float], height: float) -> str:
         alive = bars["diedPos"][b] < 0
-        mark = theme.RESIDENT if alive else mark_of(KINDS[bars["cause"][b]])
+        mark = theme.RESIDENT if alive else theme.MARKS[KINDS[bars["cause"][b]]]
         x, end = self.x(bars["start"][b]), self.x(bars["end"][b])
         y = tops[bars["lane"][b]] + bars["row"][b] * height
         opacity = 0.4 if bars["lane"][b] % 2 else 0.85
@@ -175,7 +174,7 @@ def _stack(panel: dict[str, Any]) -> Array:
     points, layers = panel["points"], 2 * (len(panel["sessions"]) + 1)
     if not panel["exact"]:
         return np.frombuffer(points["stack"], "<f8").reshape(layers, points["count"])
-    sign = np.array([*(_DELTA.get(kind, 0) for kind in KINDS), *[0] * (256 - len(KINDS))])
+    sign = np.append(SIGNS, [0] * (256 - len(KINDS)))
     change = np.zeros((layers, points["count"]))
     of_layer = np.frombuffer(points["layer"], "<i4")
     used = np.flatnonzero(of_layer >= 0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ..store.types import RemovalCause
-from . import theme
 from .theme import Mark
 
 RAIL = ("hit", "miss", *(cause.value for cause in RemovalCause), "rejected")
@@ -23,12 +22,6 @@ _CORNERS = {
 def rail_of(kind: str) -> str:
     """The row of the rail that an event's kind belongs to; kinds without a row name themselves."""
     return "miss" if kind in ("diverged", "no_candidate") else kind
-
-
-def mark_of(kind: str) -> Mark:
-    if kind in ("hit", "miss", "rejected"):
-        return {"hit": theme.HIT, "miss": theme.MISS, "rejected": theme.REJECTED}[kind]
-    return theme.CAUSES[RemovalCause(kind)]
 
 
 def symbol(mark: Mark, x: float, y: float, radius: float, hollow: bool = False) -> str:

@@ -8,11 +8,10 @@ from typing import Any
 import altair as alt
 import polars as pl
 
-from .theme import INK, SESSION_COLOURS, altair_config
+from .theme import GREY, INK, NOTHING, SESSION_COLOURS, altair_config
 
 _FIRST = ("learned", "origin", "session", "off", "lru", "anchor", "gdsf", "flop")
 RULE_COLOURS = dict(zip(_FIRST, (SESSION_COLOURS[i] for i in (5, 0, 2, 1, 4, 3, 6, 7)), strict=True))
-_GREY = "#8A8F98"
 _DASHES = {"belady": [2, 2], "bound": [6, 3], "mlx-lm": [8, 2], "fifo": [1, 2]}
 
 
@@ -55,7 +54,7 @@ def _rule_colour(rules: Sequence[str]) -> alt.Color:
     return alt.Color(
         "rule:N",
         title="",
-        scale=alt.Scale(domain=list(rules), range=[RULE_COLOURS.get(rule, _GREY) for rule in rules]),
+        scale=alt.Scale(domain=list(rules), range=[RULE_COLOURS.get(rule, GREY) for rule in rules]),
         legend=alt.Legend(columns=10),
     )
 
@@ -74,7 +73,7 @@ def ahead(table: pl.DataFrame, title: str = "") -> Any:
     colour = alt.Color(
         "points:Q",
         title="points ahead",
-        scale=alt.Scale(domain=[-reach, 0, reach], range=["#D55E00", "#80808022", "#0072B2"]),
+        scale=alt.Scale(domain=[-reach, 0, reach], range=[SESSION_COLOURS[5], NOTHING, SESSION_COLOURS[0]]),
     )
     squares = base.mark_rect(cornerRadius=3, stroke=None).encode(
         color=colour, tooltip=["trace:N", "best_rule:N", alt.Tooltip("points:Q", format="+.2f")]
@@ -90,7 +89,7 @@ def ahead(table: pl.DataFrame, title: str = "") -> Any:
 def side_by_side(frame: pl.DataFrame, title: str = "") -> Any:
     """Hit rates of several caches on several traces as bars: columns `trace`, `rule`, `token_hit_rate`."""
     rules = frame["rule"].unique(maintain_order=True).to_list()
-    colours = [RULE_COLOURS.get(rule, _GREY) for rule in rules]
+    colours = [RULE_COLOURS.get(rule, GREY) for rule in rules]
     return _finished(
         alt.Chart(frame.select("trace", "rule", "token_hit_rate"))
         .mark_bar()
@@ -117,7 +116,7 @@ def over_time(frame: pl.DataFrame, title: str = "") -> Any:
             x=alt.X("time:Q", title="seconds into the trace"),
             y=alt.Y("token_hit_rate:Q", title="prompt tokens served", axis=alt.Axis(format="%")),
             color=alt.Color(
-                "rule:N", title="", scale=alt.Scale(domain=names, range=[_GREY, SESSION_COLOURS[0]])
+                "rule:N", title="", scale=alt.Scale(domain=names, range=[GREY, SESSION_COLOURS[0]])
             ),
         )
         .properties(width=620, height=200, title=title)

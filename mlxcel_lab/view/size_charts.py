@@ -8,7 +8,7 @@ import altair as alt
 import numpy as np
 import polars as pl
 
-from .theme import BUDGET, HIT, INK, STATE_KINDS, altair_config
+from .theme import BUDGET, HIT, INK, SESSION_COLOURS, STATE_KINDS, altair_config
 
 _BYTES = alt.Axis(format="~s", title="bytes of a snapshot", grid=False)
 _LABEL = 0.15  # decades that a label takes
@@ -110,7 +110,7 @@ def savings(rows: pl.DataFrame) -> alt.FacetChart:
     colour = alt.Color(
         "origin:N",
         title=None,
-        scale=alt.Scale(domain=["boundary", "completion"], range=["#56B4E9", "#0072B2"]),
+        scale=alt.Scale(domain=["boundary", "completion"], range=[SESSION_COLOURS[4], SESSION_COLOURS[0]]),
     )
     facts = ["model:N", "origin:N", *(alt.Tooltip(f"{n}:Q", format=",") for n in ("allocated", "trimmed"))]
     bars = alt.Chart(rows).mark_bar().encode(

@@ -12,11 +12,15 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ..store.types import Origin, RejectReason, RemovalCause
+from ..store.types import Origin, RemovalCause
 
 INK = "#797979"  # text and axes: contrast 4.3 on white as on JupyterLab's dark #111111
 GRID = "#80808033"
+NOTHING = "#80808022"  # the middle of a scale that runs both ways
 BUDGET = "#C0392B"  # the budget line, always dashed
+FAR_ABOVE = (
+    3.0  # a budget beyond so many times the peak is told in words: its line would flatten everything else
+)
 FONT = "system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, sans-serif"
 
 SESSION_COLOURS = (
@@ -29,17 +33,33 @@ SESSION_COLOURS = (
     "#A0A040",
     "#9C86E6",
 )
-NO_SESSION_COLOUR = "#8A8F98"
+GREY = NO_SESSION_COLOUR = "#8A8F98"
 NO_SESSION = "no session"
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """How one kind of event is drawn: `shape` is one of Vega's symbol names."""
+    """How one kind of event is drawn: `shape` is one of Vega's symbol names, `sign` the same among words."""
 
     label: str
     colour: str
     shape: str
+
+    @property
+    def sign(self) -> str:
+        return _SIGNS[self.shape]
+
+
+_SIGNS = {
+    "triangle-up": "▲",
+    "triangle-down": "▼",
+    "triangle-right": "▶",
+    "diamond": "◆",
+    "square": "■",
+    "circle": "●",
+    "cross": "✚",
+    "stroke": "▬",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +72,7 @@ class Fill:
 
 
 HIT = Mark("hit", "#009E73", "triangle-up")
-MISS = Mark("miss", "#8A8F98", "circle")
+MISS = Mark("miss", GREY, "circle")
 REJECTED = Mark("rejected", "#A8327A", "cross")
 RESIDENT = Mark("resident", "#009E73", "circle")
 CAUSES: dict[RemovalCause, Mark] = {
@@ -60,11 +80,12 @@ CAUSES: dict[RemovalCause, Mark] = {
     RemovalCause.REPLACED: Mark("replaced", "#56A8E0", "triangle-right"),
     RemovalCause.EVICTED: Mark("evicted", "#D55E00", "triangle-down"),
     RemovalCause.EXPIRED: Mark("expired", "#D07FC0", "square"),
-    RemovalCause.CLEARED: Mark("cleared", "#8A8F98", "stroke"),
+    RemovalCause.CLEARED: Mark("cleared", GREY, "stroke"),
 }
+# The one place to look a mark up, by what happened: `hit`, `miss`, `rejected`, a cause of removal, `resident`.
 MARKS: dict[str, Mark] = {mark.label: mark for mark in (HIT, MISS, REJECTED, *CAUSES.values(), RESIDENT)}
 # A turn's tokens: found in the cache, prefilled anew, and decoded.
-TURN_PARTS = {"cached": HIT.colour, "prefilled": "#E69F00", "reply": "#8A8F98"}
+TURN_PARTS = {"cached": HIT.colour, "prefilled": SESSION_COLOURS[1], "reply": GREY}
 # What pays for a snapshot: the kinds of cached state, in stacking order.
 STATE_KINDS = {
     "kv": SESSION_COLOURS[0], "window": SESSION_COLOURS[4], "recurrent": SESSION_COLOURS[5],
@@ -87,13 +108,6 @@ def session_colours(sessions: Iterable[str | None]) -> dict[str, str]:
     named = [label for label in labels if label != NO_SESSION]
     colours = {label: SESSION_COLOURS[i % len(SESSION_COLOURS)] for i, label in enumerate(named)}
     return {label: colours.get(label, NO_SESSION_COLOUR) for label in labels}
-
-
-def mark_of(cause: RemovalCause | RejectReason | None) -> Mark:
-    """The mark of a removal, of a rejection for any reason, or (None) of what is still resident."""
-    if cause is None:
-        return RESIDENT
-    return REJECTED if isinstance(cause, RejectReason) else CAUSES[cause]
 
 
 def altair_config() -> dict[str, Any]:
@@ -120,6 +134,8 @@ def altair_config() -> dict[str, Any]:
             "symbolStrokeWidth": 0,
             "symbolSize": 120,
         },
+        "header": text,
+        "text": {"color": INK},
         "title": title,
     }
 
@@ -130,14 +146,10 @@ def tokens() -> dict[str, Any]:
         "ink": INK,
         "grid": GRID,
         "budget": BUDGET,
+        "farAbove": FAR_ABOVE,
         "font": FONT,
         "sessions": list(SESSION_COLOURS),
         "noSession": NO_SESSION_COLOUR,
-        "hit": asdict(HIT),
-        "miss": asdict(MISS),
-        "rejected": asdict(REJECTED),
-        "resident": asdict(RESIDENT),
-        "turnParts": dict(TURN_PARTS),
-        "causes": {cause.value: asdict(mark) for cause, mark in CAUSES.items()},
+        "marks": {kind: asdict(mark) for kind, mark in MARKS.items()},
         "origins": {origin.value: asdict(fill) for origin, fill in ORIGINS.items()},
     }

@@ -15,14 +15,6 @@ from .misses import both_sides
 from .panels import heading
 from .words import kind_of, outcome, sentence, size
 
-_SYMBOLS = {
-    "triangle-up": "▲",
-    "triangle-down": "▼",
-    "diamond": "◆",
-    "square": "■",
-    "circle": "●",
-    "cross": "✚",
-}
 _QUIET = ("opened", "turn")  # notes that the card tells in other words
 
 
@@ -139,8 +131,6 @@ def _doings(events: Sequence[Event], selected_seq: int) -> str:
 
 
 def _mark(kind: str) -> str:
-    marks = {**{cause.value: mark for cause, mark in theme.CAUSES.items()}, "hit": theme.HIT, "miss": theme.MISS,
-             "rejected": theme.REJECTED}  # fmt: skip
-    mark = marks.get(kind)
-    symbol, colour = (_SYMBOLS.get(mark.shape, "-"), mark.colour) if mark else ("+", theme.INK)
+    mark = theme.MARKS.get(kind)
+    symbol, colour = (mark.sign, mark.colour) if mark else ("+", theme.INK)
     return f'<span style="color:{colour}" aria-hidden="true">{symbol}</span>'

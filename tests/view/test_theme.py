@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from mlxcel_lab.store.types import Origin, RejectReason, RemovalCause
+from mlxcel_lab.store.types import Origin, RemovalCause
 from mlxcel_lab.view import theme
 
 LIGHT, DARK = "#ffffff", "#111111"  # JupyterLab's two cell backgrounds
@@ -67,10 +67,10 @@ def test_no_two_sessions_and_no_two_causes_look_alike_to_anybody(vision):
 def test_every_cause_reason_and_origin_has_a_look_and_causes_differ_by_shape_too():
     assert set(theme.CAUSES) == set(RemovalCause)
     assert set(theme.ORIGINS) == set(Origin)
-    assert {theme.mark_of(reason) for reason in RejectReason} == {theme.REJECTED}
-    assert theme.mark_of(None) == theme.RESIDENT
+    assert {*RemovalCause, *theme.MARKS} == {*theme.MARKS}
     on_the_time_line = [theme.HIT, theme.MISS, theme.REJECTED, *theme.CAUSES.values()]
     assert len({mark.shape for mark in on_the_time_line}) == len(on_the_time_line)
+    assert len({mark.sign for mark in on_the_time_line}) == len(on_the_time_line)
 
 
 def test_sessions_keep_their_colour_by_first_appearance_and_no_session_is_grey():
