@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..config import AUTO, PromptCacheConfig
-from ..store import SnapshotStore
+from ..store import SnapshotStore, as_tokens
 from ..store.types import Bucket, CacheKey, InsertResult, TokenVector
 from .chat import template_signature, warmup_target
 from .dry import DryModel
@@ -147,7 +147,9 @@ class Engine:
 
         No lookup is counted. None where nothing stored is such a prefix, or where `cancel` came in between.
         """
-        return mlx_thread().run(lambda: self._running.extend(key, tokens, cancel or threading.Event()))
+        vector = as_tokens(tokens)
+        self._running.check_ids("tokens", vector.tolist())
+        return mlx_thread().run(lambda: self._running.extend(key, vector, cancel or threading.Event()))
 
     def key(
         self,

@@ -55,6 +55,4 @@ def _ids(reply: Sequence[int]) -> tuple[int, ...]:
         raise type(error)(f"reply: {error}") from None
     if not len(tokens):
         raise ValueError("reply is empty: expected a text, or at least one token id")
-    if (least := tokens.min()) < 0:
-        raise ValueError(f"reply: token {least}: expected ids of the vocabulary, 0 or more")
     return tuple(tokens.tolist())

@@ -8,7 +8,7 @@ back would part the store from its journal, from which every view and replay tel
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -62,9 +62,15 @@ class Running:
         """Refuses what this model can't answer, before anything is counted."""
         if request.reply is None and isinstance(self.model, DryModel):
             raise ValueError("a dry engine computes nothing: give it the reply (reply=…)")
-        given, size = request.reply, _vocabulary(self.model)
-        if isinstance(given, tuple) and max(given) >= size:
-            raise ValueError(f"reply: token {max(given)} is outside of the vocabulary of {size} tokens")
+        if request.reply is not None and not isinstance(request.reply, str):
+            self.check_ids("reply", request.reply)
+
+    def check_ids(self, what: str, tokens: Iterable[int]) -> None:
+        """Refuses token ids that the model has no embedding for, by the first of them."""
+        size = _vocabulary(self.model)
+        for token in tokens:
+            if not 0 <= token < size:
+                raise ValueError(f"{what}: token {token} is outside of the vocabulary of {size} tokens")
 
     def turn(self, request: Request, key: CacheKey, emit: Emit, cancel: threading.Event) -> Turn:
         """Answers a request. `emit` gets text and progress; `cancel` is looked at before every forward call."""

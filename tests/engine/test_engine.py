@@ -467,7 +467,7 @@ def test_an_extension_donates_a_boundary_from_the_nearest_ancestor_and_counts_no
         ({"seed": True}, "seed=True"),
         ({"stop": ""}, "stop="),
         ({"reply": []}, "reply is empty"),
-        ({"reply": [3, -5]}, "reply: token -5: expected"),
+        ({"reply": [3, -5]}, "reply: token -5 is outside of the vocabulary of 1584 tokens"),
         ({"reply": [3, 1.7]}, "reply: token 1.7 at position 1: expected"),
         ({"reply": [True]}, "reply: token True at position 0: expected"),
         ({"reply": 5}, "reply: tokens are int: expected"),
@@ -493,6 +493,19 @@ def test_a_bad_request_drops_no_warm_up(lab):
         with pytest.raises(ValueError, match=r"expected|outside"):
             engine.chat(FOX, "A", **bad)
     assert engine.warm_up_idle().skipped == {}
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [([1584], "token 1584 is outside"), ([5, -1], "token -1 is outside"), ([1.5], "token 1.5 at position")],
+)
+def test_an_extension_by_what_is_no_token_is_refused_before_it_is_forwarded(watched, more, message):
+    engine, forwarded = watched
+    turn = engine.chat(FOX, "A", 2)
+    before, done = _contents(engine.store), len(forwarded)
+    with pytest.raises((ValueError, TypeError), match=re.escape(message)):
+        engine.extend(engine.key("A"), [*turn.prompt.tolist(), *turn.completion.tolist(), *more])
+    assert (_contents(engine.store), len(forwarded)) == (before, done)
 
 
 @pytest.mark.parametrize("ids", [(5, 6), [np.int64(5), 6], np.array([5, 6]), range(5, 7)])
