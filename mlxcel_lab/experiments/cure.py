@@ -73,6 +73,11 @@ def by_rule(name: str, mode: str, turns: int) -> pl.DataFrame:
     return pl.DataFrame(rows, names, orient="row")
 
 
+def hits_alone(name: str, mode: str, turns: int) -> int:
+    """How many turns hit with completions alone: 0 under a template that keeps none of them."""
+    return held(name, mode, turns, _OFF)[1].stats().hits
+
+
 def probe_targets(name: str, mode: str) -> pl.DataFrame:
     """What turn 2 reuses after a warm-up by target: the history and reply as they are, one probe, two probes."""
     one = speaker(name)

@@ -39,11 +39,21 @@ def advise(
     """
     from ..store.rules import rule_names
 
-    allowed = frame.filter(pl.col("rule").is_in(list(rules or rule_names())))
-    if at_most is not None:
-        allowed = allowed.filter(pl.col("capacity_bytes") <= at_most)
+    choice = rules or rule_names()
+    allowed = frame.filter(pl.col("rule").is_in(list(choice)))
     if allowed.is_empty():
-        raise ValueError("no simulated budget fits: give smaller budgets, or rules that were simulated")
+        raise ValueError(
+            f"none of the rules {', '.join(choice)} was simulated: there is nothing to choose from"
+        )
+    if at_most is not None:
+        smallest, allowed = (
+            min(allowed["capacity_bytes"]),
+            allowed.filter(pl.col("capacity_bytes") <= at_most),
+        )
+        if allowed.is_empty():
+            raise ValueError(
+                f"the smallest simulated budget is {smallest:,} bytes: expected one of at most {at_most:,}"
+            )
     best = allowed.sort("token_hit_rate", descending=True).row(0, named=True)
     good = allowed.filter(pl.col("token_hit_rate") >= best["token_hit_rate"] - within)
     taken = good.sort(["capacity_bytes", "token_hit_rate"], descending=[False, True]).row(0, named=True)

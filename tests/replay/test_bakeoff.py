@@ -76,8 +76,12 @@ def test_the_advice_is_the_least_memory_that_comes_close_to_the_best(curve: pl.D
 
 def test_advice_keeps_to_the_memory_there_is(curve: pl.DataFrame) -> None:
     assert advise(curve, at_most=GIB // 16).capacity_bytes == GIB // 16
-    with pytest.raises(ValueError, match="no simulated budget fits"):
+    with pytest.raises(
+        ValueError, match="smallest simulated budget is 67,108,864 bytes: expected one of at most 1"
+    ):
         advise(curve, at_most=1)
+    with pytest.raises(ValueError, match="none of the rules lru, fifo was simulated"):
+        advise(curve, rules=("lru", "fifo"))
 
 
 def test_the_next_gib_is_read_off_between_the_budgets_and_buys_nothing_beyond_them(
