@@ -19,12 +19,8 @@ from typing import Any, Literal, NamedTuple
 Source = Literal["default", "environment", "flag"]
 
 AUTO = "auto"  # a capacity that is known when the model is: see engine/sizing/auto.py
-SUPERSEDE_RULES = (
-    "off",
-    "session",
-    "origin",
-    "learned",
-)  # store/rules.py and store/learned.py have a class for each
+# store/rules.py and store/learned.py have a class for each
+SUPERSEDE_RULES = ("off", "session", "origin", "learned")
 
 _LOG = logging.getLogger("mlxcel_lab.config")
 _WORDS = dict.fromkeys(("1", "true", "yes", "on"), True) | dict.fromkeys(("0", "false", "no", "off"), False)
