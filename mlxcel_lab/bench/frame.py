@@ -17,6 +17,7 @@ from typing import Any
 import click
 import polars as pl
 
+from ..cli.lists import WholeNumbers
 from ..view.frames import FrameModel
 from ..view.occupancy import Occupancy
 from ..view.payload import panel, shown_sessions
@@ -25,19 +26,9 @@ from .frame_page import measure as measure_page
 from .frame_traffic import events
 
 
-def _counts(ctx: click.Context, param: click.Parameter, value: str) -> tuple[int, ...]:
-    try:
-        counts = tuple(int(part) for part in value.split(","))
-    except ValueError:
-        counts = ()
-    if not counts or min(counts) < 1:
-        raise click.BadParameter(f"{value!r}: expected whole numbers, 1 or more, with commas between them")
-    return counts
-
-
 @click.command("frame")
 @click.option(
-    "--events", "counts", default="1000,10000,100000,1000000", show_default=True, callback=_counts,
+    "--events", "counts", default="1000,10000,100000,1000000", show_default=True, type=WholeNumbers(),
     help="Lengths of the journals.",
 )  # fmt: skip
 @click.option(

@@ -10,17 +10,8 @@ from pathlib import Path
 
 import click
 
+from ..cli.lists import WholeNumbers
 from .turn_report import conditions, results, table
-
-
-def _numbers(ctx: click.Context, param: click.Parameter, value: str) -> tuple[int, ...]:
-    try:
-        numbers = tuple(int(part) for part in value.split(","))
-    except ValueError:
-        numbers = ()
-    if not numbers or min(numbers) < 1:
-        raise click.BadParameter(f"{value!r}: expected whole numbers, 1 or more, with commas between them")
-    return numbers
 
 
 @click.command("turn")
@@ -28,9 +19,9 @@ def _numbers(ctx: click.Context, param: click.Parameter, value: str) -> tuple[in
 @click.option("--dtype", type=click.Choice(["float32", "bfloat16", "float16"]), default="float32", show_default=True,
               help="Type of the seeded weights; only for a config.json.")  # fmt: skip
 @click.option(
-    "--history", default="256,1024", show_default=True, callback=_numbers, help="Tokens of history."
+    "--history", default="256,1024", show_default=True, type=WholeNumbers(), help="Tokens of history."
 )
-@click.option("--new", default="32,128", show_default=True, callback=_numbers,
+@click.option("--new", default="32,128", show_default=True, type=WholeNumbers(),
               help="New tokens after it, the turn's scaffold included.")  # fmt: skip
 @click.option("--repeats", type=click.IntRange(1), default=7, show_default=True, help="The fastest counts.")
 @click.option("--reply", type=click.IntRange(2), default=64, show_default=True,

@@ -7,27 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from .lists import WholeNumbers
+
 if TYPE_CHECKING:
     from ..engine.geometry import Geometry
     from ..engine.sizing import Allocator, Recommendation
 
 
-def _lengths(ctx: click.Context, option: click.Parameter, value: str) -> list[int]:
-    try:
-        lengths = [
-            int(float(part[:-1]) * 1000) if part[-1:] in "kK" else int(part) for part in value.split(",")
-        ]
-    except ValueError:
-        raise click.BadParameter(f"{value!r} isn't a list of lengths like 1000,8k,128k") from None
-    if min(lengths) < 1:
-        raise click.BadParameter(f"{value!r}: a prompt has one token or more")
-    return lengths
-
-
 @click.command("size")
 @click.argument("model")
 @click.option(
-    "--tokens", default="1k,8k,128k", show_default=True, callback=_lengths, help="Prompt lengths, as a list."
+    "--tokens",
+    default="1k,8k,128k",
+    show_default=True,
+    type=WholeNumbers(thousands=True),
+    help="Prompt lengths, as a list.",
 )
 @click.option("--calls", help="The bytes after exact forward calls instead, like 94+45x1, layer by layer.")
 @click.option("--conversations", type=click.IntRange(1), help="Recommend a budget that keeps as many warm.")

@@ -74,7 +74,7 @@ def _model_folder(arguments: list[str]) -> Iterator[list[str]]:
         yield [*arguments[:position], folder, *arguments[position + 1 :]]
 
 
-def save_lab_model(name: str, folder: Path, template: str | None = None) -> None:
+def save_lab_model(name: str, folder: Path) -> None:
     """Write a lab model as a checkpoint: config.json, weights, tokenizer with its chat template."""
     from ..engine import backend  # noqa: F401, I001  (before mlx: see there)
     from mlx_lm.utils import save_config, save_model
@@ -82,7 +82,7 @@ def save_lab_model(name: str, folder: Path, template: str | None = None) -> None
     from ..engine import load
     from ..engine.worker import mlx_thread
 
-    model = load(name, template=template)
+    model = load(name)
     mlx_thread().run(lambda: save_model(folder, model.model))
     save_config(dict(model.config), folder / "config.json")
     model.tokenizer.save_pretrained(str(folder))

@@ -50,8 +50,8 @@ class LabServer(uvicorn.Server):
 class BackgroundServer:
     """`with BackgroundServer(engine, settings) as url:` serves on a free port of this machine until the block ends."""
 
-    def __init__(self, engine: Engine, settings: ServerSettings, *, port: int = 0) -> None:
-        self._server = LabServer(engine, settings, port=port)
+    def __init__(self, engine: Engine, settings: ServerSettings) -> None:
+        self._server = LabServer(engine, settings, port=0)
         self._thread = threading.Thread(target=self._server.run, name="server", daemon=True)
 
     def __enter__(self) -> str:

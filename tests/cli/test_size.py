@@ -72,8 +72,8 @@ def test_a_config_file_is_sized_and_what_was_filled_is_said(tmp_path):
     ("arguments", "message"),
     [
         (["nonesuch"], "no config for 'nonesuch'"),
-        (["dense", "--tokens", "1k,many"], "isn't a list of lengths"),
-        (["dense", "--tokens", "0"], "one token or more"),
+        (["dense", "--tokens", "1k,many"], "'1k,many': expected whole numbers"),
+        (["dense", "--tokens", "0"], "'0': expected whole numbers (8k for 8000), 1 or more"),
         (["dense", "--allocator", "vllm"], "unknown allocator 'vllm'"),
         (["dense", "--dtype", "int4"], "unknown dtype 'int4'"),
         (["dense", "--conversations", "0"], "0 is not in the range"),

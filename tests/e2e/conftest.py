@@ -10,9 +10,8 @@ import shutil
 import socket
 import subprocess
 import sys
-import time
+import threading
 import urllib.request
-from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlparse
 
@@ -50,13 +49,6 @@ def _free_port():
         return probe.getsockname()[1]
 
 
-def _wait_for(condition, what, seconds=60):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"no {what} within {seconds} s"
-        time.sleep(0.1)
-
-
 class LabServer:
     """JupyterLab on a free port with folders of its own; `root` is what its file browser shows."""
 
@@ -85,11 +77,6 @@ class LabServer:
         folders["JUPYTERLAB_WORKSPACES_DIR"] = str(self.folder / "workspaces")
         return {**os.environ, **folders, "IPYTHONDIR": str(self.folder / "ipython")}
 
-    def answers(self):
-        with suppress(OSError), urllib.request.urlopen(f"{self.url}/api", timeout=2):
-            return True
-        return False
-
     def shut_down_kernels(self):
         """So that the next test, and the next theme, begins with a fresh kernel and a free machine."""
         with urllib.request.urlopen(f"{self.url}/api/sessions") as answer:
@@ -97,6 +84,11 @@ class LabServer:
         for session in sessions:
             request = urllib.request.Request(f"{self.url}/api/sessions/{session}", method="DELETE")
             urllib.request.urlopen(request).close()
+
+
+_RUN_ENDED = """() =>
+  document.querySelector('.jp-OutputArea-output[data-mime-type*="error"]') !== null
+  || [...document.querySelectorAll(".jp-CodeCell .jp-InputArea-prompt")].every((p) => /\\d/.test(p.textContent))"""
 
 
 class LabPage:
@@ -130,9 +122,7 @@ class LabPage:
     def run_all(self, seconds=240):
         """Run > Run All Cells, until every code cell has been executed; an error in a cell fails the test at once."""
         self.menu("Run", "Run All Cells")
-        prompts = self.page.locator(".jp-CodeCell .jp-InputArea-prompt")
-        done = lambda: all(_executed(text) for text in prompts.all_inner_texts())  # noqa: E731
-        _wait_for(lambda: self._errors() or done(), "end of the run", seconds)
+        self.page.wait_for_function(_RUN_ENDED, timeout=seconds * 1000)
         assert not self._errors(), self._errors()[0]
         self.wait_until_idle()
 
@@ -155,23 +145,30 @@ class LabPage:
         return path
 
 
-def _executed(prompt):
-    return prompt.strip("[]: \n").isdigit()
-
-
 @pytest.fixture(scope="session")
 def lab_server(tmp_path_factory):
     server = LabServer(tmp_path_factory.mktemp("jupyterlab"))
-    log = (server.folder / "log.txt").open("wb")
-    process = subprocess.Popen(server.command(), env=server.environ(), stdout=log, stderr=subprocess.STDOUT)
+    process = subprocess.Popen(
+        server.command(), env=server.environ(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    said = []
+    listener = threading.Thread(
+        target=said.extend, args=(process.stdout,)
+    )  # a full pipe would stop JupyterLab
     try:
-        _wait_for(lambda: server.answers() or process.poll() is not None, "answer from JupyterLab")
-        assert process.poll() is None, (server.folder / "log.txt").read_text()
+        for line in process.stdout:
+            said.append(line)
+            if "is running at" in line:
+                break
+        else:
+            pytest.fail("".join(said))
+        listener.start()
         yield server
     finally:
         process.terminate()
         process.wait(timeout=30)
-        log.close()
+        if listener.ident is not None:
+            listener.join()
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from contextlib import contextmanager, suppress
 from types import SimpleNamespace
 
@@ -22,13 +21,16 @@ from mlxcel_lab.runs.sweeps import sweep
 
 distributed = pytest.importorskip("distributed")
 
-# Each run leaves two lines: that it has begun, with its worker's process and its kernel's, and that it came to its end.
+# Each run leaves two lines: that it has begun, and that it came to its end. Between them run 0 tells its worker's
+# process and its kernel's through one pipe, and waits at another one for the word to go on.
 LOGGED = """
-import os, time, mlxcel_lab
+import os, mlxcel_lab
 log = open(folder + f"/{size}.log", "a")
-print("begun", os.getppid(), os.getpid(), file=log, flush=True)
-while size == 0 and not os.path.exists(folder + "/go"):
-    time.sleep(0.02)
+print("begun", file=log, flush=True)
+if size == 0:
+    with open(folder + "/who", "w") as who:
+        print(os.getppid(), os.getpid(), file=who)
+    open(folder + "/go").read()
 print("ended", file=log, flush=True)
 mlxcel_lab.hand_over({"doubled": size * 2})
 """
@@ -44,22 +46,16 @@ def _process(*args, cwd):
         process.wait()
 
 
-def _wait(condition, what):
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline, f"no {what} within a minute"
-        time.sleep(0.05)
-
-
 @pytest.fixture
 def dask(tmp_path):
     """A scheduler on loopback: its address, and a function that starts a worker there."""
     file = tmp_path / "scheduler.json"
     options = ["--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(file)]
-    with _process("dask_scheduler", *options, cwd=tmp_path):
-        _wait(lambda: file.exists() and file.stat().st_size, "scheduler")
-        with distributed.Client(scheduler_file=str(file)) as client:
-            yield client
+    with (
+        _process("dask_scheduler", *options, cwd=tmp_path),
+        distributed.Client(scheduler_file=str(file), timeout=60) as client,  # waits for the file
+    ):
+        yield client
 
 
 @contextmanager
@@ -83,7 +79,7 @@ def _all_of(contexts):
 
 def _logged(folder, size):
     with suppress(FileNotFoundError):
-        return [line.split()[0] for line in (folder / f"{size}.log").read_text().splitlines()]
+        return (folder / f"{size}.log").read_text().splitlines()
     return []
 
 
@@ -91,20 +87,24 @@ def _logged(folder, size):
 def test_a_worker_killed_in_the_middle_costs_no_run_and_makes_none_twice(dask, tmp_path, make_notebook):
     logs, runs = tmp_path / "logs", tmp_path / "runs"
     logs.mkdir()
+    who, go = logs / "who", logs / "go"
+    os.mkfifo(who)
+    os.mkfifo(go)
     notebook = make_notebook(LOGGED, parameters="size: int = 0\nfolder: str = ''\n")
     with _workers(dask, tmp_path) as workers:
         killed = []
 
         def kill_the_holder():
             """Kill the worker that holds run 0, once it has begun; let run 0 end at its next try only."""
-            _wait(lambda: _logged(logs, 0) == ["begun"], "run 0")
-            pid, kernel = map(int, (logs / "0.log").read_text().split()[1:])
+            pid, kernel = map(int, who.read_text().split())
             killed.append(next(worker for worker in workers if worker.pid == pid))
+            orphan = psutil.Process(kernel)
             os.kill(pid, signal.SIGKILL)
-            _wait(lambda: not psutil.pid_exists(kernel), "end of the dead worker's kernel")
-            (logs / "go").touch()
+            orphan.wait(60)
+            assert who.read_text() != f"{pid} {kernel}\n"  # its next try
+            go.write_text("go")
 
-        killer = threading.Thread(target=kill_the_holder)
+        killer = threading.Thread(target=kill_the_holder, daemon=True)
         killer.start()
         result = sweep(
             notebook,

@@ -1,8 +1,15 @@
 """Chat over real HTTP with the real OpenAI client: turns, streams, sessions, refusals."""
 
-import httpx
+import json
+import threading
+from http.client import HTTPConnection
+
 import openai
 import pytest
+
+from mlxcel_lab.config import PromptCacheConfig
+from mlxcel_lab.engine import Engine, load
+from mlxcel_lab.store import Journal, LookedUp, SnapshotStore
 
 from .conftest import MODEL, SYSTEM, make_engine
 
@@ -71,14 +78,30 @@ def test_a_stream_cut_in_the_middle_stops_its_turn_and_stores_nothing_of_it(serv
     assert {e["session"] for e in served.http.get("/v1/cache/entries").json()["entries"]} == {"b"}
 
 
-def test_a_client_that_goes_away_before_its_whole_reply_stops_its_turn(served):
+class Overheard(Journal):
+    """A journal that says when a turn has looked its prompt up, which is when it begins."""
+
+    def __init__(self):
+        super().__init__()
+        self.looked_up = threading.Event()
+
+    def append(self, kind, /, **fields):
+        event = super().append(kind, **fields)
+        if kind is LookedUp:
+            self.looked_up.set()
+        return event
+
+
+def test_a_client_that_goes_away_before_its_whole_reply_stops_its_turn(serve):
+    store = SnapshotStore(PromptCacheConfig(warmup=False), journal=Overheard())
+    served = serve(Engine(load(MODEL), store))
     body = {"model": MODEL, "messages": HELLO, "user": "a", "max_tokens": 4000}
-    with pytest.raises(httpx.ReadTimeout):
-        served.http.post("/v1/chat/completions", json=body, timeout=0.3)
-    while served.http.get("/health").json()["waiting"]:
-        pass  # 4,000 tokens would take minutes: it waits for one
-    assert served.stats["snapshot_entries"] == 0
-    assert served.chat(HELLO, user="b").choices
+    client = HTTPConnection(served.http.base_url.host, served.http.base_url.port)
+    client.request("POST", "/v1/chat/completions", json.dumps(body), {"Content-Type": "application/json"})
+    assert store.journal.looked_up.wait(60)
+    client.close()
+    assert served.chat(HELLO, user="b").choices  # queued behind it: 4,000 tokens would take minutes
+    assert {e["session"] for e in served.http.get("/v1/cache/entries").json()["entries"]} == {"b"}
 
 
 def test_a_seed_repeats_a_sampled_reply(served):
