@@ -44,6 +44,11 @@ def test_what_a_notebook_asserts_holds_under_other_values(name, values):
         ("30_boundary", {"turns": 1}, "turns is 1: expected 2 to 4"),
         ("40_why_it_missed", {"sessions": 0}, "sessions is 0: expected 1 or more"),
         ("40_why_it_missed", {"mode": "fast"}, "mode is 'fast': expected one of '', 'thinking on', 'thinking off'"),
+        ("50_sizing", {"tokens": 50}, "50 tokens over 4 turns leave no prompt beside 100 reply tokens"),
+        ("70_server", {"turns": 0}, "turns is 0: expected 1 or more"),
+        ("71_inside_mlx_lm", {"turns": 0}, "turns is 0: expected 1 or more"),
+        ("80_sweep", {"rules": ["learned"]}, "rules is 'learned': expected one of 'origin', 'session', 'off'"),
+        ("80_sweep", {"budgets": []}, "budgets is 0: expected 1 or more"),
     ],
 )  # fmt: skip
 def test_a_value_that_a_notebook_cannot_answer_is_refused_in_one_sentence(name, values, sentence):

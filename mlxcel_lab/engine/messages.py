@@ -21,6 +21,11 @@ def normalise(messages: Messages) -> list[dict[str, Any]]:
     return [_normalised(index, message) for index, message in enumerate(messages)]
 
 
+def without_reasoning(messages: Messages) -> list[dict[str, Any]]:
+    """The same messages as a model says them that doesn't reason, or whose thinking is switched off."""
+    return [{name: value for name, value in m.items() if name != "reasoning_content"} for m in messages]
+
+
 def _normalised(index: int, message: Message) -> dict[str, Any]:
     if not isinstance(message, Mapping) or not isinstance(message.get("role"), str):
         raise ValueError(f"message {index} is {message!r}: expected a mapping with a role and a content")

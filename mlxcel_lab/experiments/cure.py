@@ -17,7 +17,7 @@ from ..paths import data_dir
 from ..store import SnapshotStore, common_prefix
 from ..store.types import TokenVector
 from .messages_file import Conversation, read_conversations
-from .rehearsal import CURES, Rehearsed, mode_of, rehearse, speaker, wrapped_tokenizer
+from .rehearsal import CURES, Rehearsed, as_said, mode_of, rehearse, speaker, wrapped_tokenizer
 
 _OFF, _ON = CURES["no cure"], CURES["boundary"]
 _ACROSS = PromptCacheConfig(supersede="session", warmup=False)
@@ -29,22 +29,12 @@ def sea_story(turns: int = 4) -> Conversation:
     return Conversation(whole.session, whole.messages[: 1 + 2 * turns], whole.tools)
 
 
-def without_reasoning(conversation: Conversation) -> Conversation:
-    """The same with replies that don't reason, as a model with its thinking switched off gives them."""
-    messages = tuple({k: v for k, v in m.items() if k != "reasoning_content"} for m in conversation.messages)
-    return Conversation(conversation.session, messages, conversation.tools)
-
-
-def _as_said(conversation: Conversation, mode: str) -> Conversation:
-    return conversation if mode == "thinking on" else without_reasoning(conversation)
-
-
 def held(
     name: str, mode: str, turns: int, config: PromptCacheConfig
 ) -> tuple[list[Rehearsed], SnapshotStore]:
     """The sea story under a template and a configuration: its turns and the store afterwards."""
     store = SnapshotStore(config)
-    return [*rehearse([_as_said(sea_story(turns), mode)], name, mode, store=store)], store
+    return [*rehearse([sea_story(turns)], name, mode, store=store)], store
 
 
 def by_cure(names: Sequence[str], turns: int) -> pl.DataFrame:
@@ -81,10 +71,11 @@ def hits_alone(name: str, mode: str, turns: int) -> int:
 def probe_targets(name: str, mode: str) -> pl.DataFrame:
     """What turn 2 reuses after a warm-up by target: the history and reply as they are, one probe, two probes."""
     one = speaker(name)
-    kwargs = one.kwargs(mode_of(one, mode))
+    mode = mode_of(one, mode)
+    kwargs = one.kwargs(mode)
     rows = []
     for kind, target in _TARGETS.items():
-        cached, prompt = _second_turn(name, kwargs, _as_said(sea_story(2), mode).messages, target)
+        cached, prompt = _second_turn(name, kwargs, as_said(sea_story(2), mode).messages, target)
         rows.append((kind, cached, prompt))
     return pl.DataFrame(rows, ["target", "cached", "prompt"], orient="row")
 

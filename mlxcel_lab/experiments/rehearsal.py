@@ -7,7 +7,7 @@ template are a real family's. The replies are the conversations' own.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -16,7 +16,7 @@ import polars as pl
 from ..config import PromptCacheConfig
 from ..engine import Engine, Turn, load_dry
 from ..engine.families import Family, family, load_tokenizer
-from ..engine.messages import Message
+from ..engine.messages import Message, without_reasoning
 from ..engine.models import chat_template_text, load_lab_tokenizer
 from ..explain import MEANINGS, Asked, Explanation, lookup_seq, what_ended
 from ..explain.survival import live_reply
@@ -88,15 +88,16 @@ def rehearse(
     the template refuses raises a ValueError with the template's own words, and so does a lot without any turn.
     """
     one = speaker(name)
+    mode = mode_of(one, mode)
     said: list[Message] = []  # the latest reply, as its client sends it back
     model = load_dry("gated-delta", tokenizer=wrapped_tokenizer(name))
     engine = Engine(model, store, config, reply_message=lambda text, tools: said[-1])
     asked: list[Asked] = []
-    for conversation in conversations:
+    for conversation in (as_said(given, mode) for given in conversations):
         for index, message in enumerate(conversation.messages):
             if message["role"] == "assistant" and index:
                 said[:] = [message]
-                yield _turn(engine, one, mode_of(one, mode), conversation, index, asked)
+                yield _turn(engine, one, mode, conversation, index, asked)
     if not asked:
         raise ValueError("no assistant message that answers another: nothing to replay")
 
@@ -104,6 +105,13 @@ def rehearse(
 def mode_of(one: Family, mode: str | None) -> str:
     """The wanted mode where the family has it, else its first."""
     return mode if mode in one.modes else one.modes[0]
+
+
+def as_said(conversation: Conversation, mode: str) -> Conversation:
+    """The conversation as a model in that mode holds it: without the reasoning unless it thinks."""
+    if mode == "thinking on":
+        return conversation
+    return replace(conversation, messages=without_reasoning(conversation.messages))
 
 
 def _turn(

@@ -12,16 +12,16 @@ from mlxcel_lab.experiments.cure import (
     hits_alone,
     probe_targets,
     sea_story,
-    without_reasoning,
 )
-from mlxcel_lab.experiments.rehearsal import CURES, wrapped_tokenizer
+from mlxcel_lab.experiments.rehearsal import CURES, as_said, wrapped_tokenizer
 from mlxcel_lab.view.cure_charts import reuse_by_turn, survival_map
 
 
 def test_the_story_has_the_turns_asked_for():
     assert len(sea_story(2).messages) == 5
     assert sea_story(4).messages[-1]["role"] == "assistant"
-    assert not any("reasoning_content" in m for m in without_reasoning(sea_story()).messages)
+    assert any("reasoning_content" in m for m in as_said(sea_story(), "thinking on").messages)
+    assert not any("reasoning_content" in m for m in as_said(sea_story(), "thinking off").messages)
 
 
 @pytest.mark.parametrize("mode", ["thinking on", "thinking off"])

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...engine.chat import history_boundary, render, template_signature
-from ...engine.messages import Message, Messages, Tools
+from ...engine.messages import Message, Messages, Tools, without_reasoning
 from ...store.types import CacheKey, TokenVector
 
 
@@ -73,12 +73,12 @@ class FamilyRenderer(TokenizerRenderer):
 
         asked = Asked.rendered(self._tokenizer, CacheKey(), self._fitting(messages), tools, **self._options)
         (said,) = self._fitting([said])
-        if self.mode != "thinking on":
-            said = {name: value for name, value in said.items() if name != "reasoning_content"}
         tokens, _ = live_reply(self._family, self._tokenizer, asked, said)
         return tokens
 
     def _fitting(self, messages: Messages) -> Messages:
+        if self.mode != "thinking on":
+            messages = without_reasoning(messages)
         return [_without_tools(message) for message in messages] if self._as_text else messages
 
     def _writes_tools(self) -> bool:
