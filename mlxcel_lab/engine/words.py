@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from ..store.events import Event, Inserted, Rejected, Removed
 from ..store.types import Diverged, Hit, Outcome
+from ..store.words import sentence
 
 _ENDINGS = {"stop": "ended by itself", "length": "cut off at max_tokens", "cancelled": "cancelled"}
 
@@ -42,15 +43,5 @@ def ending(finish_reason: str) -> str:
 
 def store_did(events: Iterable[Event]) -> str:
     """What a turn's donations did to the store, in order."""
-    return "; ".join(said for event in events if (said := _did(event))) or "nothing was donated"
-
-
-def _did(event: Event) -> str:
-    if isinstance(event, Inserted):
-        return f"stored a {event.origin} snapshot of {event.num_tokens:,} tokens, {event.size_bytes:,} B"
-    if isinstance(event, Rejected):
-        return f"refused a {event.origin} snapshot of {event.num_tokens:,} tokens: {event.reason}"
-    if isinstance(event, Removed):
-        whose = "" if event.key.session is None else f" of {event.key.session}"
-        return f"{event.cause} one of {event.num_tokens:,} tokens{whose}"
-    return ""
+    did = [sentence(event) for event in events if isinstance(event, Inserted | Removed | Rejected)]
+    return "; ".join(did) or "nothing was donated"

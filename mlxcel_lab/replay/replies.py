@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from .trace import Request, Runs, Trace, common_ids, cut, num_ids, trace_from
+from .trace import Request, Runs, common_ids, cut, num_ids
 
 REPLIES = {
     "kept": "the next prompt holds the reply as it was generated, wherever it holds the prompt",
@@ -16,24 +16,6 @@ REPLIES = {
     "by_turn": "a reply stays as generated through the tool turns that follow it and is rendered anew after that",
     "none": "no snapshot is taken when a reply ends",
 }
-
-
-def with_replies(trace: Trace, how: str) -> Trace:
-    """The trace with a completion after each prompt, by one of `REPLIES`.
-
-    A completion holds the whole blocks of prompt and output. Where it isn't kept its ids are private.
-    """
-    check_replies(how)
-    requests = replied(list(trace.rows()), trace.tokens_per_id, how)
-    return trace_from(
-        trace.name,
-        requests,
-        tokens_per_id=trace.tokens_per_id,
-        sort=False,
-        pool=trace.pool,
-        problems=trace.problems,
-        assumptions=(*trace.assumptions, assumed(how)),
-    )
 
 
 def check_replies(how: str) -> None:

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from ..store.words import percent, size
 from . import theme
 from .frames import CODE, FrameModel
-from .words import percent, size
 
 MOST_RESIDENTS = 10
 

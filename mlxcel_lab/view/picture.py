@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import vl_convert
 
+from ..store.words import size
 from . import theme
 from .frames import CODE, KINDS, SIGNS
 from .payload import Array
 from .picture_marks import RAIL, rail_of, symbol
-from .words import size
 
 WIDTH, LEFT, RIGHT = 920, 104, 14
 STACK, RAIL_ROW, LANE_ROW, GAP, AXIS = 130, 17, 13, 7, 24

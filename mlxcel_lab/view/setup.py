@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from ..config import PromptCacheConfig
+from ..store.words import size
 from .script import Step, load_script, parse
-from .words import size
 
 MAX_TOKENS = 24  # of a reply where the model speaks itself
 MIN_PREFIX_TOKENS = 8  # the lab's conversations are short

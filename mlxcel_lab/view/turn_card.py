@@ -9,11 +9,11 @@ from typing import Any
 from ..explain import MEANINGS, Evidence, Explanation
 from ..store import Journal
 from ..store.events import Event, LookedUp, Note
+from ..store.words import kind_of, outcome, sentence, size
 from . import theme
 from .frames import FrameModel
 from .misses import both_sides
 from .panels import heading
-from .words import kind_of, outcome, sentence, size
 
 _QUIET = ("opened", "turn")  # notes that the card tells in other words
 

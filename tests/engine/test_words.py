@@ -65,9 +65,11 @@ def test_what_the_store_did_is_told_in_order():
     _insert(store, [5, 6, 7])
     _insert(store, [5, 6, 7, 8], size=99)
     assert store_did(store.journal) == (
-        "stored a completion snapshot of 3 tokens, 10 B; superseded one of 3 tokens of A; "
-        "stored a completion snapshot of 4 tokens, 10 B; stored a completion snapshot of 3 tokens, 10 B; "
-        "evicted one of 4 tokens of A; refused a completion snapshot of 4 tokens: oversized"
+        "snapshot 0 stored: 3 tokens, 10 B, completion; "
+        "snapshot 0 of A superseded by snapshot 1: 3 tokens, 10 B, completion; "
+        "snapshot 1 stored: 4 tokens, 10 B, completion; snapshot 2 stored: 3 tokens, 10 B, completion; "
+        "snapshot 1 of A evicted for snapshot 2: 4 tokens, 10 B, completion; "
+        "refused, oversized: 4 tokens, 99 B, completion"
     )
 
 

@@ -15,7 +15,7 @@ from mlxcel_lab.replay.driving import drive
 from mlxcel_lab.replay.generators import generate
 from mlxcel_lab.replay.readers import read_trace, sniff
 from mlxcel_lab.replay.readers.lines import Records
-from mlxcel_lab.replay.replies import with_replies
+from mlxcel_lab.replay.replies import replied
 from mlxcel_lab.replay.resolved import linear_size, resolve
 from mlxcel_lab.replay.simulation import Budget, simulate
 from mlxcel_lab.replay.trace import Trace, common_ids, merged, num_ids
@@ -193,7 +193,9 @@ def test_a_gzip_file_that_breaks_off_gives_what_stood_before(tmp_path: Path, arr
 
 
 def test_replies_can_be_left_out() -> None:
-    assert not with_replies(random_trace(1), "none").info()["with_reply"]
+    trace = random_trace(1)
+    assert not any(request.reply for request in replied([*trace.rows()], trace.tokens_per_id, "none"))
+    assert any(request.reply for request in replied([*trace.rows()], trace.tokens_per_id, "kept"))
 
 
 REAL = {

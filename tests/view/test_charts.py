@@ -40,8 +40,11 @@ def test_every_picture_of_every_journal_can_be_drawn(picture, store):
     assert altair_renderer.png(spec, scale=1).startswith(b"\x89PNG")
 
 
-def test_a_picture_over_time_can_be_drawn_too():
-    assert altair_renderer.png(charts.story(_busy().journal, over="time").to_dict(), scale=1)
+@pytest.mark.parametrize("picture", [charts.story, charts.occupancy, charts.lanes])
+def test_a_picture_over_time_can_be_drawn_too(picture):
+    spec = picture(_busy().journal, over="time").to_dict()
+    assert "seconds" in json.dumps(spec)
+    assert altair_renderer.png(spec, scale=1)
 
 
 def test_the_budget_is_a_line_where_it_is_in_sight_and_words_where_it_is_far_above():

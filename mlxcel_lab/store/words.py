@@ -1,9 +1,9 @@
-"""Events of a journal in words, as the dashboard's panels say them."""
+"""Events of a journal in words: the one place for what a turn shows, the dashboard's panels and a picture."""
 
 from __future__ import annotations
 
-from ..store.events import Event, Inserted, LookedUp, Note, Rejected, Removed
-from ..store.types import RemovalCause
+from .events import Event, Inserted, LookedUp, Note, Rejected, Removed
+from .types import Hit, NoCandidate, RemovalCause
 
 
 def size(num_bytes: float) -> str:
@@ -21,7 +21,7 @@ def percent(part: float, whole: float) -> str:
 def kind_of(event: Event) -> str:
     """The event's mark: `hit`, `miss`, `inserted`, a cause of removal, `rejected`, or a note's topic."""
     if isinstance(event, LookedUp):
-        return "hit" if event.outcome == "hit" else "miss"
+        return "hit" if event.outcome == Hit.name else "miss"
     if isinstance(event, Removed):
         return str(event.cause)
     if isinstance(event, Note):
@@ -31,11 +31,11 @@ def kind_of(event: Event) -> str:
 
 def outcome(event: LookedUp) -> str:
     """A lookup's outcome with the cause that the store itself knows."""
-    if event.outcome == "hit":
+    if event.outcome == Hit.name:
         cut = f", cut from {event.stored_len:,}" if event.truncated else ""
         return f"{event.cached_tokens:,} of {event.num_tokens:,} tokens come from snapshot {event.snapshot_id}{cut}"
     gone = "" if event.ghost is None else f"; the one that would have served is gone: {event.ghost.cause}"
-    if event.outcome == "no_candidate":
+    if event.outcome == NoCandidate.name:
         return f"nothing is stored for this conversation{gone}"
     return (
         f"the nearest, snapshot {event.snapshot_id}, agrees for {event.common_prefix_len:,} of its "
@@ -54,7 +54,8 @@ def sentence(event: Event) -> str:
         return f"snapshot {event.snapshot_id} stored: {what}"
     if isinstance(event, Rejected):
         return f"refused, {event.reason.replace('_', ' ')}: {what}"
-    return f"snapshot {event.snapshot_id} {event.cause}{_by(event)}: {what}"
+    whose = "" if event.key.session is None else f" of {event.key.session}"
+    return f"snapshot {event.snapshot_id}{whose} {event.cause}{_by(event)}: {what}"
 
 
 def _by(event: Removed) -> str:
