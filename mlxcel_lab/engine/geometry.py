@@ -22,7 +22,7 @@ from mlx.utils import tree_map_with_path
 from mlx_lm.models.cache import ArraysCache, CacheList, make_prompt_cache
 
 from .classes import model_classes
-from .neutral import MissingFields, complete, missing_in, normalise
+from .neutral import MissingFields, complete, missing_in, with_aliases_read
 
 _DTYPES = {"bfloat16": mx.bfloat16, "float16": mx.float16, "float32": mx.float32}
 
@@ -38,7 +38,7 @@ def build(config: dict[str, Any], dtype: str | None = None, *, fill: bool = Fals
     `fill` gives fields that don't matter for the state's size their neutral value where the config lacks them; what was
     filled is in `Geometry.filled`. Raises MissingFields, which names them, or GeometryError.
     """
-    config, notes = normalise(config)
+    config, notes = with_aliases_read(config)
     name = dtype or _own_dtype(config)
     if name not in _DTYPES:
         raise ValueError(f"unknown dtype {name!r}: expected one of {', '.join(_DTYPES)}")

@@ -62,7 +62,7 @@ class MissingFields(ValueError):
         super().__init__(f"the config of model_type {model_type!r} lacks {', '.join(fields)}: {advice}{also}")
 
 
-def normalise(config: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
+def with_aliases_read(config: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
     """A copy that can be changed, with aliases read in, and a note for each of them."""
     if not isinstance(config, Mapping):
         raise TypeError(f"a config is a mapping as read from config.json, not {type(config).__name__}")

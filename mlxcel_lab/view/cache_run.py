@@ -41,7 +41,7 @@ def load_model(name: str, template: str) -> LabModel | DryModel:
     return load(name, template=template)
 
 
-def snapshot_bytes(model: LabModel | DryModel) -> int:
+def budget_unit(model: LabModel | DryModel) -> int:
     """The size of one of the model's snapshots, by its geometry: what a budget in snapshots is counted in."""
     from ..engine.dry import geometry_of
     from ..engine.state import capture

@@ -14,7 +14,7 @@ from typing import Any
 
 from ..engine import Engine, Turn
 from ..engine.dry import DryModel
-from .cache_run import CacheRun, load_model, snapshot_bytes
+from .cache_run import CacheRun, budget_unit, load_model
 from .script import Say, Step, Wait
 from .setup import Setup
 
@@ -120,7 +120,7 @@ class Runner:
             return
         self._say(f"loading {self.setup.model}")
         model = load_model(self.setup.model, self.setup.template)
-        self.unit = snapshot_bytes(model)
+        self.unit = budget_unit(model)
         self.runs = [
             CacheRun.of(side, title, model, self.unit)
             for side, title in zip(self.setup.sides(), self.setup.titles(), strict=True)
