@@ -33,8 +33,8 @@ class Effort:
     entries: tuple[int, ...] = (16, 256, 4_096, 65_536)
     entry_tokens: int = 1_024
     calls: int = 400
-    turns: tuple[int, int] = (2, 15)
-    seconds: float = 4.0
+    turns: tuple[int, int] = (2, 60)
+    seconds: float = 8.0
     memory_vectors: int = 4
 
 

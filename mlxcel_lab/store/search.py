@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from .index import Found
@@ -19,20 +19,19 @@ def search(
 ) -> tuple[Outcome, Record | None]:
     """The outcome, and the record that serves where it is a hit. Stored prefixes come before what must be cut."""
     usable, least = len(found.tokens) - reserve, max(min_prefix_tokens, 1)
-
-    def first(candidates: Iterable[tuple[Record, int]]) -> tuple[Hit, Record] | None:
-        for record, common in candidates:
-            length = min(common, usable)
-            if length < least:
-                return None  # they come by falling common prefix
-            if length == record.num_tokens or (can_truncate and can_truncate(record.resident, length)):
-                return Hit(record.number, record.resident, length, length < record.num_tokens), record
-        return None
-
-    served = first((record, record.num_tokens) for record in found.prefixes())
-    if served is None and can_truncate is not None:
-        served = first(found.nearest())
-    return served or (_miss(found, least, usable), None)
+    for record in found.prefixes():
+        length = min(record.num_tokens, usable)
+        if length < least:
+            break  # the others are shorter still
+        if length == record.num_tokens or (can_truncate and can_truncate(record.resident, length)):
+            return Hit(record.number, record.resident, length, length < record.num_tokens), record
+    for record, common in found.nearest() if can_truncate else ():
+        length = min(common, usable)
+        if length < least:
+            break  # the others share less still
+        if can_truncate and can_truncate(record.resident, length):
+            return Hit(record.number, record.resident, length, truncated=True), record
+    return _miss(found, least, usable), None
 
 
 def _miss(found: Found, least: int, usable: int) -> Diverged | NoCandidate:

@@ -61,7 +61,7 @@ def _from_array(tokens: np.ndarray[Any, Any]) -> TokenVector:
 def _from_sequence(tokens: Sequence[Any]) -> TokenVector:
     vector = _packed(tokens)
     # A bool passes for an integer, but only as 0 or 1: those few are looked at again.
-    for position in np.flatnonzero((vector == 0) | (vector == 1)).tolist():
+    for position in np.flatnonzero(vector.view(np.uint32) <= 1).tolist():
         if isinstance(tokens[position], bool):
             raise TypeError(f"token {tokens[position]!r} at position {position}: expected an integer")
     return _frozen(vector)
