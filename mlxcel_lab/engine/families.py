@@ -7,6 +7,7 @@ markers as special tokens: then template and boundaries are the family's, and on
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -14,6 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from .foreign_tokenizers import npm_tokenizer_file, qwen35_tokenizer_file
+
+# As mlx-lm does, which may not have been imported yet: only tokenizers are wanted, so that no PyTorch is no news.
+os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
 
 _MARKER = re.compile(r"<\|?[A-Za-z_]+\|?>|</[A-Za-z_]+>|<\|[^|>\s']+\|>")
 

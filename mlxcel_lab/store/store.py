@@ -284,7 +284,8 @@ class SnapshotStore:
         if self._warns and session not in self._warned:
             remember(self._warned, session, None, _MOST_WARNED)
             _LOG.warning(
-                "session %r evicts its own snapshots: %d of %d entries, %d of %d bytes are left; raise the budget",
+                "session %r evicts its own snapshots, and %d of %d entries, %d of %d bytes are still in use: raise the "
+                "budget",
                 session, len(self), self.config.snapshot_max_entries, self.total_bytes,
                 self.config.capacity_bytes,
             )  # fmt: skip

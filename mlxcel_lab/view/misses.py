@@ -51,7 +51,7 @@ class TokenStrip:
         return (
             f'<div style="font-family:{theme.FONT};color:inherit">'
             f"<b>{html.escape(MEANINGS[told.cause].name)}</b> — {html.escape(told.sentence)}"
-            f"{both_sides(told.evidence)}<i>{html.escape(told.advice)}</i></div>"
+            f"{both_sides(told.evidence)}<div><i>{html.escape(told.advice)}</i></div></div>"
         )
 
 
@@ -68,7 +68,8 @@ def both_sides(seen: Evidence) -> str:
 
 def _cell(content: str, tag: str) -> str:
     style = "text-align:left;vertical-align:top;padding:2px 8px 2px 0;background:transparent"
-    return f'<{tag} style="{style}">{content}</{tag}>'
+    whole = ";white-space:nowrap" if tag == "th" else ""  # a narrow card breaks the tokens, not the name
+    return f'<{tag} style="{style}{whole}">{content}</{tag}>'
 
 
 def _as_text(pieces: Iterable[Piece], position: int | None) -> str:

@@ -116,7 +116,10 @@ def over_time(frame: pl.DataFrame, title: str = "") -> Any:
             x=alt.X("time:Q", title="seconds into the trace"),
             y=alt.Y("token_hit_rate:Q", title="prompt tokens served", axis=alt.Axis(format="%")),
             color=alt.Color(
-                "rule:N", title="", scale=alt.Scale(domain=names, range=[GREY, SESSION_COLOURS[0]])
+                "rule:N",
+                title="",
+                scale=alt.Scale(domain=names, range=[GREY, SESSION_COLOURS[0]]),
+                legend=alt.Legend(symbolType="stroke", symbolStrokeWidth=3),
             ),
         )
         .properties(width=620, height=200, title=title)

@@ -82,6 +82,16 @@ def test_the_page_shows_through_and_every_word_can_be_read_on_it(draw):
     assert black == []
 
 
+@pytest.mark.parametrize("draw", DRAWN.values(), ids=[function.__qualname__ for function in DRAWN])
+def test_every_word_of_a_legend_has_a_sign_that_can_be_seen(draw):
+    svg = vl_convert.vegalite_to_svg(draw().to_dict(), vl_version="5.20")
+    for group in re.findall(r'role-legend-symbol"[^>]*>(.*?)</g>', svg):
+        for sign in re.findall(r"<path[^>]*>", group):
+            filled = re.search(r'fill="(?!none|transparent)', sign)
+            drawn = re.search(r'stroke="(?!none|transparent)', sign) and 'stroke-width="0"' not in sign
+            assert filled or drawn, sign
+
+
 def test_no_chart_is_missing_here():
     modules = (charts, cure_charts, misses, replay_charts, size_charts, run_charts)
     public = [
