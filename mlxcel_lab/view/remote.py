@@ -29,7 +29,9 @@ def is_address(thing: object) -> bool:
 
 def client_for(address: str, api_key: str | None = None) -> httpx.Client:
     headers = {} if api_key is None else {"Authorization": f"Bearer {api_key}"}
-    return httpx.Client(base_url=address.rstrip("/"), headers=headers, timeout=_SECONDS)
+    # A connection a question: whoever watches may be dropped at any time, and then leaves none open.
+    limits = httpx.Limits(max_keepalive_connections=0)
+    return httpx.Client(base_url=address.rstrip("/"), headers=headers, timeout=_SECONDS, limits=limits)
 
 
 def ask(client: httpx.Client, path: str, query: dict[str, Any] | None = None) -> httpx.Response | None:

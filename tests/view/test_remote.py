@@ -153,6 +153,12 @@ def test_a_guarded_server_says_that_it_wants_its_key_and_how_to_give_it(follow, 
         Dashboard(address, **options)
 
 
+def test_whoever_watched_and_is_gone_leaves_no_connection_open(follow):
+    client = follow(SnapshotStore())
+    RemoteJournal(client).update()
+    assert client._transport._pool.connections == []
+
+
 @pytest.mark.parametrize("status", [301, 418, 429, 500, 503])
 def test_a_server_that_answers_neither_yes_nor_no_is_not_taken_for_one_with_a_journal(status):
     """An answer such as 503 says nothing of a journal: neither that there is one, nor that there is none."""
