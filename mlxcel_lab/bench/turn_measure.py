@@ -19,7 +19,7 @@ from ..engine.messages import Messages
 from ..engine.reply import Drawn, Sampling, Scripted
 from ..engine.state import CapturedState, capture
 from ..engine.worker import mlx_thread
-from ..store.tokens import as_tokens
+from ..store import as_tokens
 from ..store.types import CacheKey, Hit, Snapshot, TokenVector
 
 _ROOM = 1 << 50

@@ -22,7 +22,7 @@ _HUB_ID = re.compile(r"[\w-][\w.-]*/[\w.-]+")
 _TAGS = {"Infinity": math.inf, "-Infinity": -math.inf, "NaN": math.nan}
 
 
-class Found(NamedTuple):
+class FoundConfig(NamedTuple):
     """A config, what to call its model, and the local folder that may hold more of it."""
 
     name: str
@@ -45,7 +45,7 @@ def find_config(model: str | Path | Mapping[str, Any]) -> dict[str, Any]:
     return find(model).config
 
 
-def find(model: str | Path | Mapping[str, Any]) -> Found:
+def find(model: str | Path | Mapping[str, Any]) -> FoundConfig:
     """A config as a mapping, a lab model's name, a known name in any case, a config.json or its folder, or a hub id.
 
     In this order: a folder of a shipped name is `./name`. Of a hub id only config.json is fetched (or taken from the
@@ -53,18 +53,18 @@ def find(model: str | Path | Mapping[str, Any]) -> Found:
     """
     if isinstance(model, Mapping):
         digest = sha256(json.dumps(model, sort_keys=True, default=str).encode()).hexdigest()
-        return Found(f"{model.get('model_type')}-{digest[:8]}", dict(model))
+        return FoundConfig(f"{model.get('model_type')}-{digest[:8]}", dict(model))
     name, path = str(model), Path(model)
     if name in lab_models():
-        return Found(name, _read(data_dir() / "models" / name / "config.json"))
+        return FoundConfig(name, _read(data_dir() / "models" / name / "config.json"))
     if (known := name.lower()) in known_configs():
-        return Found(known, _read(data_dir() / "configs" / f"{known}.json"))
+        return FoundConfig(known, _read(data_dir() / "configs" / f"{known}.json"))
     if path.is_file():
-        return Found(path.stem, _read(path))
+        return FoundConfig(path.stem, _read(path))
     if (path / "config.json").is_file():
-        return Found(path.resolve().name, _read(path / "config.json"), path)
+        return FoundConfig(path.resolve().name, _read(path / "config.json"), path)
     if is_hub_id(name):
-        return Found(name, _read(_from_hub(name)))
+        return FoundConfig(name, _read(_from_hub(name)))
     raise ValueError(_unknown(name))
 
 

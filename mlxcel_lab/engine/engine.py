@@ -148,7 +148,7 @@ class Engine:
         No lookup is counted. None where nothing stored is such a prefix, or where `cancel` came in between.
         """
         vector = as_tokens(tokens)
-        self._running.check_ids("tokens", vector.tolist())
+        self._running.check_ids("tokens", vector)
         return mlx_thread().run(lambda: self._running.extend(key, vector, cancel or threading.Event()))
 
     def key(

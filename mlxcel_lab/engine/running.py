@@ -8,13 +8,12 @@ back would part the store from its journal, from which every view and replay tel
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from ..store import SnapshotStore
+from ..store import SnapshotStore, as_tokens
 from ..store.search import CanTruncate
-from ..store.tokens import as_tokens
 from ..store.types import CacheKey, Hit, InsertResult, Origin, Outcome, Snapshot, TokenVector
 from .chat import history_boundary, render
 from .donations import Donations
@@ -65,12 +64,12 @@ class Running:
         if request.reply is not None and not isinstance(request.reply, str):
             self.check_ids("reply", request.reply)
 
-    def check_ids(self, what: str, tokens: Iterable[int]) -> None:
+    def check_ids(self, what: str, tokens: Sequence[int] | TokenVector) -> None:
         """Refuses token ids that the model has no embedding for, by the first of them."""
-        size = _vocabulary(self.model)
-        for token in tokens:
-            if not 0 <= token < size:
-                raise ValueError(f"{what}: token {token} is outside of the vocabulary of {size} tokens")
+        vector, size = as_tokens(tokens), _vocabulary(self.model)
+        outside = vector[(vector < 0) | (vector >= size)]
+        if len(outside):
+            raise ValueError(f"{what}: token {outside[0]} is outside of the vocabulary of {size} tokens")
 
     def turn(self, request: Request, key: CacheKey, emit: Emit, cancel: threading.Event) -> Turn:
         """Answers a request. `emit` gets text and progress; `cancel` is looked at before every forward call."""

@@ -20,9 +20,9 @@ def common_prefix(a: TokenVector, b: TokenVector, start: int = 0) -> int:
     end = min(len(a), len(b))
     glance = min(start + _GLANCE, end)
     agreed = _first_difference(a, b, start, glance)
-    if agreed < glance or _same(a, b, glance, end):
-        return agreed if agreed < glance else end
-    return _first_difference(a, b, glance, end)
+    if agreed < glance:
+        return agreed
+    return end if _same(a, b, glance, end) else _first_difference(a, b, glance, end)
 
 
 def _same(a: TokenVector, b: TokenVector, start: int, end: int) -> bool:

@@ -25,11 +25,13 @@ def search(
             break  # the others are shorter still
         if length == record.num_tokens or (can_truncate and can_truncate(record.resident, length)):
             return Hit(record.number, record.resident, length, length < record.num_tokens), record
-    for record, common in found.nearest() if can_truncate else ():
+    if can_truncate is None:
+        return _miss(found, least, usable), None
+    for record, common in found.nearest():
         length = min(common, usable)
         if length < least:
             break  # the others share less still
-        if can_truncate and can_truncate(record.resident, length):
+        if can_truncate(record.resident, length):
             return Hit(record.number, record.resident, length, truncated=True), record
     return _miss(found, least, usable), None
 
